@@ -1,0 +1,41 @@
+# The same few commands for people and for CI. `make` alone lists them.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help venv demo test check format install uninstall bench soak clean lock
+
+help:  ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(VENV)/.ready  ## a virtual environment with everything that development needs
+
+$(VENV)/.ready: pyproject.toml requirements/dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: venv  ## two minutes: a limit is crossed, a used cache is spared, the least recently used one goes
+	$(BIN)/python -m tests.system.demo
+
+test: venv  ## all tests (as root: also those with mounts and namespaces)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: venv  ## format, lint, types, import contracts, tests: what CI runs
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(MAKE) --no-print-directory test
+
+format: venv  ## put the source in order
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: venv  ## side-by-side measurements against du, lsof, rm; rewrites docs/BENCHMARKS.md
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was built
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,86 @@
+"""What a plan says: one verdict per entry, and per location the need, the shortfall and what blocks."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cachewarden_policies.reasons import EvictReason, KeepReason
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """An entry's fate. `index` points into the location's entries; `rank` orders evictions from 0.
+
+    `scope` names what asked for it: the location's key, `pool:NAME` or `filesystem:NAME`. `gain_bytes`
+    and `disk_gain_bytes` are marginal: what the location and the disk get back, given all that
+    was chosen before it. For a kept entry `rank` and `scope` are None and the gains 0.
+    """
+
+    location: str
+    index: int
+    reason: EvictReason | KeepReason
+    rank: int | None = None
+    scope: str | None = None
+    gain_bytes: int = 0
+    disk_gain_bytes: int = 0
+
+    @property
+    def evict(self) -> bool:
+        """Whether the entry is to go."""
+        return isinstance(self.reason, EvictReason)
+
+
+@dataclass(frozen=True, slots=True)
+class LocationPlan:
+    """The plan for one location.
+
+    `verdicts` has one verdict for each entry, at the entry's index. `need_bytes` is what its own
+    size limits ask for, `shortfall_bytes` what of that no candidate can give (also when max_share
+    or report-only hold it back). `planned_bytes` is the sum of the location's marginal gains.
+    `blocked` says, for each reason, how many bytes of entries it keeps, when something is short.
+    `brake` is true when max_share cut this plan. `over_limit` is true while a limit is crossed.
+    `limit_bytes` is the soft limit in force, `target_bytes` where eviction stops.
+    """
+
+    location: str
+    verdicts: Sequence[Verdict]
+    limit_bytes: int | None = None
+    target_bytes: int | None = None
+    hard_limit_bytes: int | None = None
+    need_bytes: int = 0
+    shortfall_bytes: int = 0
+    planned_bytes: int = 0
+    over_limit: bool = False
+    brake: bool = False
+    blocked: Mapping[KeepReason, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ScopePlan:
+    """Need and shortfall of a pool or a filesystem, in bytes and inodes (files for a pool)."""
+
+    scope: str
+    need_bytes: int = 0
+    shortfall_bytes: int = 0
+    need_files: int = 0
+    shortfall_files: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Frozen result of planning; dry run, log, metrics and the evicting pass all read the same one."""
+
+    locations: Sequence[LocationPlan]
+    scopes: Sequence[ScopePlan] = ()
+
+    @property
+    def evictions(self) -> list[Verdict]:
+        """All verdicts that evict, in the order in which they are to be tried."""
+        chosen = [v for plan in self.locations for v in plan.verdicts if v.rank is not None]
+        return sorted(chosen, key=lambda v: (v.rank, v.location))
+
+    def of(self, location: str) -> LocationPlan:
+        """The plan of one location. Raises KeyError when it is not part of the plan."""
+        for plan in self.locations:
+            if plan.location == location:
+                return plan
+        raise KeyError(location)
