@@ -4,10 +4,10 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check format install uninstall bench soak clean lock
+.PHONY: help venv demo test check format install uninstall bench wheel-test clean lock
 
 help:  ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 venv: $(VENV)/.ready  ## a virtual environment with everything that development needs
 
@@ -34,8 +34,23 @@ format: venv  ## put the source in order
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+wheel-test: venv  ## the tests against the built wheel, with the sources out of the way
+	.ci/wheel-test $(BIN)/python
+
+lock: venv  ## write the locked dependencies anew, without URLs
+	.ci/lock $(PYTHON)
+
 bench: venv  ## side-by-side measurements against du, lsof, rm; rewrites docs/BENCHMARKS.md
 	$(BIN)/python -m benchmarks
+
+PREFIX ?= /opt/cachewarden
+UNITS  ?= /etc/systemd/system
+
+install:  ## as root: the service with its own environment, the command, the unit (not enabled)
+	systemd/install $(PYTHON) $(PREFIX) $(UNITS)
+
+uninstall:  ## as root: takes away what install brought; configuration and state stay
+	systemd/uninstall $(PREFIX) $(UNITS)
 
 clean:  ## remove what was built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
