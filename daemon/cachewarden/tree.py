@@ -57,6 +57,14 @@ def split_path(path: bytes) -> tuple[bytes, bytes]:
     return parent, name
 
 
+def _type_of(child: "os.DirEntry[str]") -> int:
+    if child.is_symlink():
+        return stat.S_IFLNK
+    if child.is_dir(follow_symlinks=False):
+        return stat.S_IFDIR
+    return stat.S_IFREG if child.is_file(follow_symlinks=False) else 0
+
+
 class Tree:
     """Read access to the directory behind `root_fd`, which stays the caller's.
 
@@ -93,6 +101,27 @@ class Tree:
         except OSError as error:
             self._missed(path, error)
             return []
+        finally:
+            os.close(fd)
+
+    def listing(self, path: bytes = b"") -> dict[bytes, int]:
+        """File type (`S_IFMT` bits; 0 for special files) of each child by name, in the names' order.
+
+        Far cheaper than `children` where names and types say enough: the type comes with the name
+        (`d_type` of readdir(3)), and nothing is stat'ed where the filesystem knows it.
+        """
+        try:
+            fd = open_beneath(self.root_fd, path)
+        except OSError as error:
+            self._missed(path, error)
+            return {}
+        try:
+            with os.scandir(fd) as found:
+                types = {os.fsencode(each.name): _type_of(each) for each in found}
+            return dict(sorted(types.items()))
+        except OSError as error:
+            self._missed(path, error)
+            return {}
         finally:
             os.close(fd)
 
