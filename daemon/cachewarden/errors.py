@@ -33,6 +33,10 @@ class LedgerTooNewError(CachewardenError):
     exit_status = 2
 
 
+class PinsUnreadableError(CachewardenError):
+    """Neither the file with the pins nor its copy can be read: everything counts as pinned."""
+
+
 class NoServiceError(CachewardenError):
     """An unprivileged command needs the service's socket, and there is none to ask."""
 

@@ -1,0 +1,29 @@
+"""What must survive a restart: entries seen, last use, evictions, states of locations; and pins."""
+
+from cachewarden.ledger.ledger import Ledger, open_ledger
+from cachewarden.ledger.pins import Pin, Pins, PinStore
+from cachewarden.ledger.service import (
+    ServiceState,
+    read_service_state,
+    remove_service_state,
+    write_service_state,
+)
+from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, LocationState, Record, Seen
+
+__all__ = [
+    "FOREVER",
+    "EvictionRow",
+    "Ledger",
+    "LocationChanges",
+    "LocationState",
+    "Pin",
+    "PinStore",
+    "Pins",
+    "Record",
+    "Seen",
+    "ServiceState",
+    "open_ledger",
+    "read_service_state",
+    "remove_service_state",
+    "write_service_state",
+]

@@ -1,0 +1,258 @@
+"""The ledger: what must survive a restart, in the words of passes and commands."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Self, Unpack, cast
+
+from cachewarden.ledger import rows
+from cachewarden.ledger.pending import Change, Key, Kind, Row
+from cachewarden.ledger.schema import STEPS, Step
+from cachewarden.ledger.store import Store
+from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, LocationState, Record, Seen
+from cachewarden.spec import LocationSpec
+from cachewarden_policies.policy import DAY
+from cachewarden_policies.reasons import LastUseSource
+
+REFETCH_WINDOW = 7 * DAY
+HISTORY_ROWS = 100_000
+HISTORY_AGE = 400 * DAY
+
+# The row that `pause` without a location writes: it also holds for locations that appear later.
+# No location has this key, because a location's key contains a colon.
+EVERYWHERE = "*"
+
+
+class Ledger:
+    """Everything that is remembered, safe to use from several threads and processes at once.
+
+    Nothing here raises because of a full, read-only or damaged disk (see `trouble`): eviction must
+    go on then. Times are arguments.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Write what waits, if that is possible, and let go of the file."""
+        self._store.close()
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the disk does not take or give what it should, or None."""
+        return self._store.trouble
+
+    @property
+    def pending(self) -> int:
+        """How many rows wait in memory for the disk."""
+        return self._store.pending
+
+    @property
+    def failed_writes(self) -> int:
+        """How many writes had to be put off since the ledger was opened."""
+        return self._store.failed_writes
+
+    def take_notices(self) -> list[str]:
+        """Sentences for the log, each given out once: damage, migration, trouble and its end."""
+        return self._store.take_notices()
+
+    def records(self, key: str) -> dict[bytes, Record]:
+        """What is remembered of a location's entries, by name."""
+        found = self._store.read("SELECT * FROM entries WHERE location = ?", (key,), table="entries")
+        return {cast("bytes", row["name"]): rows.record(row) for row in found if row["location"] == key}
+
+    def seen(
+        self,
+        location: LocationSpec,
+        entries: Iterable[tuple[bytes, int]],
+        now_ns: int,
+        *,
+        complete: bool = True,
+    ) -> Seen:
+        """Take over what a scan found, as (name, bytes), and say what is remembered of each.
+
+        Entries that are not there any more are forgotten, unless the scan was not `complete`. The
+        first scan of a location makes all it finds "there before us"; what comes later appeared.
+        """
+        key = location.key
+        with self._store.lock:
+            state = self.location_state(key)
+            first = state is None or state.first_scan_ns is None
+            known = self.records(key)
+            changes: dict[tuple[str, Key], Change] = {}
+            records: dict[bytes, Record] = {}
+            new: dict[bytes, int] = {}
+            for name, size in entries:
+                record = known.pop(name, None)
+                if record is None:
+                    new[name] = size
+                    record = Record(now_ns, not first, size)
+                    changes["entries", (key, name)] = rows.put(record)
+                elif record.bytes != size:
+                    record = replace(record, bytes=size)
+                    changes["entries", (key, name)] = Change(Kind.AMEND, {"bytes": size})
+                records[name] = record
+            if complete:
+                changes |= {("entries", (key, name)): Change(Kind.DROP, {}) for name in known}
+            refetched, marks = self._refetched(key, new, now_ns)
+            changes |= marks
+            if first:
+                changes["locations", (key,)] = rows.located(location, {"first_scan_ns": now_ns})
+            self._store.write(changes, now_ns)
+        return Seen(records, refetched)
+
+    def _refetched(
+        self, key: str, new: Mapping[bytes, int], now_ns: int
+    ) -> tuple[tuple[tuple[bytes, int], ...], dict[tuple[str, Key], Change]]:
+        if not new:
+            return (), {}
+        since = now_ns - REFETCH_WINDOW
+        found = self._store.read(
+            "SELECT * FROM evictions WHERE location = ? AND time_ns >= ? AND refetched_ns IS NULL",
+            (key, since),
+            table="evictions",
+        )
+        back: set[bytes] = set()
+        marks: dict[tuple[str, Key], Change] = {}
+        for row in found:
+            name, time = cast("bytes", row["entry"]), cast("int", row["time_ns"])
+            if row["location"] == key and time >= since and row["refetched_ns"] is None and name in new:
+                # Counted once, though it may have been evicted several times in these days.
+                marks["evictions", (row["id"],)] = Change(Kind.AMEND, {"refetched_ns": now_ns})
+                if row["outcome"] == "removed":
+                    back.add(name)
+        return tuple((name, new[name]) for name in sorted(back)), marks
+
+    def record_use(
+        self, location: LocationSpec, uses: Mapping[bytes, tuple[int, LastUseSource]], now_ns: int
+    ) -> None:
+        """Remember uses, in batches; an older one than what is remembered changes nothing.
+
+        For what cannot be seen again later: opens, and access times. A use of an entry that no scan
+        found yet makes its record, so that the use is not lost.
+        """
+        key = location.key
+        with self._store.lock:
+            state = self.location_state(key)
+            appeared = state is not None and state.first_scan_ns is not None
+            known = self.records(key)
+            changes: dict[tuple[str, Key], Change] = {}
+            for name, (use_ns, source) in uses.items():
+                ns = min(use_ns, FOREVER)  # access times beyond the year 2262 exist on ext4 and XFS
+                record = known.get(name)
+                if record is None:
+                    record = Record(min(ns, now_ns), appeared, 0, ns, source)
+                    changes["entries", (key, name)] = rows.put(record)
+                elif record.last_use_ns is None or record.last_use_ns < ns:
+                    columns: Row = {"last_use_ns": ns, "last_use_source": str(source)}
+                    changes["entries", (key, name)] = Change(Kind.AMEND, columns)
+            self._store.write(changes, now_ns)
+
+    def record_evictions(self, evictions: Sequence[EvictionRow], now_ns: int) -> None:
+        """Add to the history, oldest first. What was removed or is gone is no entry any more."""
+        changes: dict[tuple[str, Key], Change] = {}
+        for row in evictions:
+            changes["evictions", (secrets.randbits(62),)] = rows.evicted(row)
+            if row.outcome in ("removed", "gone"):
+                # If it comes back before the next scan, it is a new entry and not the old one.
+                changes["entries", (row.location, row.entry)] = Change(Kind.DROP, {})
+        self._store.write(changes, now_ns)
+
+    def history(self, limit: int = 1000, location: str | None = None) -> list[EvictionRow]:
+        """The newest evictions first, of all locations or of those with this configured name."""
+        where = "" if location is None else "WHERE name = ?"
+        found = self._store.read(
+            f"SELECT * FROM (SELECT rowid AS place, * FROM evictions {where}"  # noqa: S608
+            " ORDER BY time_ns DESC, place DESC LIMIT ?) ORDER BY time_ns, place",
+            (limit,) if location is None else (location, limit),
+            table="evictions",
+        )
+        fitting = [row for row in found if location in (None, row["name"])]
+        fitting.sort(key=lambda row: cast("int", row["time_ns"]))  # pending ones are last, and may be older
+        return [rows.eviction(row) for row in reversed(fitting)][:limit]
+
+    def prune(self, now_ns: int, *, keep: int = HISTORY_ROWS, age: int = HISTORY_AGE) -> None:
+        """Drop evictions that are older than `age` or not among the newest `keep`. Once a day is enough."""
+        found = self._store.read(
+            "SELECT id, time_ns FROM evictions WHERE time_ns < ? OR rowid IN"
+            " (SELECT rowid FROM evictions ORDER BY time_ns DESC, rowid DESC LIMIT -1 OFFSET ?)",
+            (now_ns - age, keep),
+            table="evictions",
+        )
+        # Pending rows have all columns: they are new, and waiting for the disk; they stay.
+        drop: dict[tuple[str, Key], Change] = {
+            ("evictions", (row["id"],)): Change(Kind.DROP, {}) for row in found if "entry" not in row
+        }
+        self._store.write(drop, now_ns)
+
+    def location_states(self) -> dict[str, LocationState]:
+        """What is remembered of every location that was ever looked at, by key."""
+        found = self._store.read("SELECT * FROM locations", table="locations")
+        states = (rows.state(row) for row in found if row["key"] != EVERYWHERE)
+        return {state.key: state for state in states}
+
+    def location_state(self, key: str) -> LocationState | None:
+        """What is remembered of one location, or None."""
+        found = self._store.read("SELECT * FROM locations WHERE key = ?", (key,), table="locations")
+        return next((rows.state(row) for row in found if row["key"] == key), None)
+
+    def update_location(
+        self, location: LocationSpec, now_ns: int, **changes: Unpack[LocationChanges]
+    ) -> None:
+        """Change what is remembered of a location; what is not named stays as it is."""
+        self._store.write({("locations", (location.key,)): rows.located(location, dict(changes))}, now_ns)
+
+    def confirm(self, location: LocationSpec, until_ns: int, now_ns: int) -> None:
+        """`max_share` does not hold the location back until then."""
+        self.update_location(location, now_ns, confirmed_until_ns=until_ns)
+
+    def pause(self, location: LocationSpec | None, now_ns: int, until_ns: int = FOREVER) -> None:
+        """Nothing is evicted from the location (None: from any) until then, or until `resume`."""
+        self._set_pause(location, until_ns, now_ns)
+
+    def resume(self, location: LocationSpec | None, now_ns: int) -> None:
+        """Take a pause back. None takes back all of them, those of single locations too."""
+        self._set_pause(location, None, now_ns)
+        if location is None:
+            self._store.write(
+                {
+                    ("locations", (key,)): Change(Kind.AMEND, {"paused_until_ns": None})
+                    for key, state in self.location_states().items()
+                    if state.paused_until_ns is not None
+                },
+                now_ns,
+            )
+
+    def paused_until(self, key: str, now_ns: int) -> int | None:
+        """Until when the location is paused, by itself or with all others; None: it is not."""
+        states = (self.location_state(key), self.location_state(EVERYWHERE))
+        ends = [state.paused_until_ns for state in states if state is not None and state.paused(now_ns)]
+        return max((end for end in ends if end is not None), default=None)
+
+    def _set_pause(self, location: LocationSpec | None, until_ns: int | None, now_ns: int) -> None:
+        columns: Row = {"paused_until_ns": until_ns}
+        if location is None:
+            change = Change(Kind.PUT, {"name": EVERYWHERE, "path": b"", **columns})
+            self._store.write({("locations", (EVERYWHERE,)): change}, now_ns)
+        else:
+            self._store.write({("locations", (location.key,)): rows.located(location, columns)}, now_ns)
+
+
+def open_ledger(
+    state_dir: bytes, now_ns: int, *, read_only: bool = False, steps: Sequence[Step] = STEPS
+) -> Ledger:
+    """The ledger in `state_dir`, made, migrated or set aside and made anew as needed.
+
+    With `read_only` nothing is created or changed, and a missing ledger remembers nothing. Raises
+    LedgerTooNewError. Look at `take_notices()` after it.
+    """
+    return Ledger(Store(state_dir, now_ns, read_only=read_only, steps=steps))

@@ -1,0 +1,88 @@
+"""Between the ledger's rows and the values that stand for them."""
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from cachewarden.ledger.pending import Change, Kind, Row, Value
+from cachewarden.ledger.values import FOREVER, EvictionRow, LocationState, Record
+from cachewarden.spec import LocationSpec
+from cachewarden_policies.reasons import LastUseSource, Outcome
+
+_FLAGS = ("available", "usage_complete", "inuse_complete")
+
+
+def put(record: Record) -> Change:
+    """An entry's whole row: one that was dropped before must not leave its last use behind."""
+    columns: Row = {
+        "first_seen_ns": record.first_seen_ns,
+        "appeared": record.appeared,
+        "bytes": record.bytes,
+        "last_use_ns": record.last_use_ns,
+        "last_use_source": record.last_use_source and str(record.last_use_source),
+    }
+    return Change(Kind.PUT, columns)
+
+
+def located(location: LocationSpec, changes: Mapping[str, object]) -> Change:
+    """A location's row with these columns changed, made if it is missing."""
+    columns: Row = {"name": location.name, "path": location.path}
+    for column, value in changes.items():
+        columns[column] = str(value) if isinstance(value, Outcome) else cast("Value", value)
+    return Change(Kind.PUT, columns)
+
+
+def evicted(row: EvictionRow) -> Change:
+    """A row of the history."""
+    columns: Row = {
+        "time_ns": row.time_ns,
+        "location": row.location,
+        "name": row.name,
+        "path": row.path,
+        "entry": row.entry,
+        "bytes": row.bytes,
+        "freed_bytes": row.freed_bytes,
+        "reason": str(row.reason),
+        "outcome": row.outcome,
+        "last_use_ns": None if row.last_use_ns is None else min(row.last_use_ns, FOREVER),
+        "last_use_source": row.last_use_source and str(row.last_use_source),
+        "refetched_ns": None,
+    }
+    return Change(Kind.PUT, columns)
+
+
+def record(row: Row) -> Record:
+    """What is remembered of an entry."""
+    known: dict[str, Any] = dict(row)
+    return Record(
+        known["first_seen_ns"],
+        bool(known["appeared"]),
+        known["bytes"],
+        known["last_use_ns"],
+        _source(known["last_use_source"]),
+    )
+
+
+def state(row: Row) -> LocationState:
+    """What is remembered of a location. A row that is still on its way has only some columns."""
+    known: dict[str, Any] = {name: row.get(name) for name in LocationState.__dataclass_fields__}
+    outcome = known["outcome"]
+    known["outcome"] = _OUTCOMES.get(outcome)
+    for flag in _FLAGS:
+        known[flag] = None if known[flag] is None else bool(known[flag])
+    return LocationState(**known)
+
+
+def eviction(row: Row) -> EvictionRow:
+    """A row of the history, back."""
+    known: dict[str, Any] = {name: row[name] for name in EvictionRow.__dataclass_fields__}
+    known["last_use_source"] = _source(known["last_use_source"])
+    return EvictionRow(**known)
+
+
+# What only a newer version knows is as good as unknown.
+_OUTCOMES = {str(outcome): outcome for outcome in Outcome}
+_SOURCES = {str(source): source for source in LastUseSource}
+
+
+def _source(value: Value) -> LastUseSource | None:
+    return _SOURCES.get(value) if isinstance(value, str) else None

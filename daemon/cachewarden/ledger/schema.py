@@ -1,0 +1,72 @@
+"""The ledger's tables, and how an older ledger becomes a newer one.
+
+Each step brings a ledger from version N (its index) to N + 1, in one transaction together with the
+version number (`PRAGMA user_version`); step 0 makes a new one. Steps are only ever added: a released
+step is never edited, because ledgers that it made exist.
+
+Names of entries and paths are BLOBs: two spellings of an é are two entries, and 0xff is a name.
+Types are CHECKs, so that `PRAGMA quick_check` notices a value whose type a bad block changed; STRICT
+tables would say it shorter, but need SQLite 3.37, and Python 3.11 on RHEL 9 comes with 3.34.
+"""
+
+Step = tuple[str, ...]
+
+
+def _column(name: str, kind: str, more: str = "") -> str:
+    nullable = "" if "NOT NULL" in more else ", 'null'"
+    return f"{name} {kind.upper()} {more} CHECK (typeof({name}) IN ('{kind}'{nullable}))"
+
+
+def _columns(kind: str, names: str, more: str = "") -> str:
+    return ", ".join(_column(name, kind, more) for name in names.split())
+
+
+_REQUIRED = "NOT NULL"
+
+VERSION_1: Step = (
+    f"""CREATE TABLE locations (
+        key TEXT PRIMARY KEY,
+        {_columns("text", "name", _REQUIRED)}, {_columns("blob", "path", _REQUIRED)},
+        {_columns("text", "layout outcome detail recency_source")},
+        {_columns("integer", "first_scan_ns last_pass_ns last_success_ns over_limit_since_ns")},
+        {_columns("integer", "waiting_since_ns waiting_bytes waiting_entries")},
+        {_columns("integer", "confirmed_until_ns paused_until_ns")},
+        {_columns("integer", "bytes files entries limit_bytes")},
+        {_columns("integer", "available usage_complete inuse_complete")}
+    ) WITHOUT ROWID""",
+    f"""CREATE TABLE entries (
+        {_columns("text", "location", _REQUIRED)}, {_columns("blob", "name", _REQUIRED)},
+        {_columns("integer", "first_seen_ns appeared bytes", _REQUIRED)},
+        {_columns("integer", "last_use_ns")}, {_columns("text", "last_use_source")},
+        PRIMARY KEY (location, name)
+    ) WITHOUT ROWID""",
+    # `id` is drawn at random when the eviction happens, so that a row has its key before it is
+    # written (a full disk may delay that); the rowid keeps the order within one pass.
+    f"""CREATE TABLE evictions (
+        {_columns("integer", "id", "NOT NULL UNIQUE")},
+        {_columns("integer", "time_ns bytes freed_bytes", _REQUIRED)},
+        {_columns("text", "location name reason outcome", _REQUIRED)},
+        {_columns("blob", "path entry", _REQUIRED)},
+        {_columns("integer", "last_use_ns refetched_ns")}, {_columns("text", "last_use_source")}
+    )""",
+    "CREATE INDEX evictions_time ON evictions (time_ns)",
+    "CREATE INDEX evictions_location ON evictions (location, time_ns)",
+)
+
+STEPS: tuple[Step, ...] = (VERSION_1,)
+
+# Marks a file as a cachewarden ledger: another program's database in our place is set aside, not
+# "migrated".
+APPLICATION_ID = 0x43574C31  # "CWL1"
+
+# The columns that identify a row, by table; and the ones that a ledger of this version must have.
+KEYS = {"locations": ("key",), "entries": ("location", "name"), "evictions": ("id",)}
+COLUMNS = {
+    "locations": "key name path layout outcome detail recency_source first_scan_ns last_pass_ns"
+    " last_success_ns over_limit_since_ns waiting_since_ns waiting_bytes waiting_entries"
+    " confirmed_until_ns paused_until_ns bytes files entries limit_bytes available usage_complete"
+    " inuse_complete",
+    "entries": "location name first_seen_ns appeared bytes last_use_ns last_use_source",
+    "evictions": "id time_ns location name path entry bytes freed_bytes reason outcome last_use_ns"
+    " last_use_source refetched_ns",
+}

@@ -1,0 +1,160 @@
+"""One ledger file, shared by threads and processes, whose writes never fail.
+
+A write that the disk refuses (full, read-only, locked, gone) stays in memory, is seen by every read,
+and is tried again with the next write. Whoever asks for `take_notices` hears of it once when it
+begins and once when it is over.
+"""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from cachewarden.ledger import disk
+from cachewarden.ledger.pending import Changes, Pending, Row, Value
+from cachewarden.ledger.schema import STEPS, Step
+
+
+class Store:
+    """Rows in, rows out; knows nothing of what they mean. Safe to use from several threads.
+
+    Raises LedgerTooNewError when it is made; afterwards it raises nothing for the disk's sake.
+    """
+
+    def __init__(
+        self, state_dir: bytes, now_ns: int, *, read_only: bool = False, steps: Sequence[Step] = STEPS
+    ) -> None:
+        self._state_dir = state_dir
+        self._path = os.path.join(state_dir, disk.NAME)
+        self._steps = steps
+        self._read_only = read_only
+        self.lock = threading.RLock()
+        self._pending = Pending()
+        self._connection: sqlite3.Connection | None = None
+        self._writable = False
+        self._identity: tuple[int, int] | None = None
+        self._notices: list[str] = []
+        self.trouble: str | None = None
+        self.failed_writes = 0
+        self._open(now_ns)
+
+    def close(self) -> None:
+        """Write what is pending, if the disk lets us, and close the file."""
+        with self.lock:
+            if self._pending and self._writable:
+                self._flush()
+            self._close()
+
+    def take_notices(self) -> list[str]:
+        """What there is to tell since the last call: set aside, migrated, cannot write, writes again."""
+        with self.lock:
+            notices, self._notices = self._notices, []
+            return notices
+
+    @property
+    def pending(self) -> int:
+        """How many rows wait for the disk."""
+        with self.lock:
+            return len(self._pending)
+
+    def read(self, sql: str, parameters: Sequence[Value] = (), *, table: str) -> list[Row]:
+        """Rows of `table`, pending changes applied over what `sql` selects from the disk.
+
+        The caller filters again: a pending row may be one that `sql` would not have selected.
+        What the disk does not answer is an empty answer, and `trouble`.
+        """
+        with self.lock:
+            rows: list[Row] = []
+            if self._connection is not None:
+                try:
+                    rows = self._connection.execute(sql, parameters).fetchall()
+                except sqlite3.Error as error:
+                    self._failed(error)
+            return self._pending.over(table, rows)
+
+    def write(self, changes: Changes, now_ns: int) -> None:
+        """Take changes over, and bring them and all that waited to the disk in one transaction."""
+        if self._read_only:
+            raise RuntimeError("the ledger was opened for reading only")
+        with self.lock:
+            self._pending.add(changes)
+            if not self._pending:
+                return
+            if not self._same_file():
+                self._close()
+                self._open(now_ns)
+            if self._writable:
+                self._flush()
+            else:
+                self.failed_writes += 1
+
+    def _same_file(self) -> bool:
+        # Somebody may have removed the file, or another process set it aside: rows written to an
+        # unlinked file would be lost without a word.
+        if not self._writable:
+            return False
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == self._identity
+
+    def _open(self, now_ns: int) -> None:
+        try:
+            if self._read_only:
+                self._connection = disk.open_for_reading(self._state_dir, self._steps)
+                return
+            self._connection, notices = disk.open_for_writing(self._state_dir, now_ns, self._steps)
+            found = os.stat(self._path)
+        except (sqlite3.Error, OSError, disk.DamagedError) as error:
+            self._failed(error)
+            self._open_what_can_be_read()
+            return
+        self._identity = (found.st_dev, found.st_ino)
+        self._notices += notices
+        self._writable = True
+
+    def _open_what_can_be_read(self) -> None:
+        self._close()
+        if not self._read_only:
+            with suppress(sqlite3.Error, OSError, disk.DamagedError):
+                self._connection = disk.open_for_reading(self._state_dir, self._steps)
+
+    def _close(self) -> None:
+        self._writable = False
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def _flush(self) -> None:
+        assert self._connection is not None
+        try:
+            self._connection.execute("BEGIN IMMEDIATE")
+            for sql, rows in self._pending.statements():
+                self._connection.executemany(sql, rows)
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            # A full disk has rolled back already, and "no transaction is active" is no news then.
+            with suppress(sqlite3.Error):
+                self._connection.execute("ROLLBACK")
+            self._failed(error)
+            self.failed_writes += 1
+            return
+        self._pending.clear()
+        if self.trouble is not None:
+            self._notices.append("the ledger is written again")
+            self.trouble = None
+
+    def _failed(self, error: Exception) -> None:
+        if isinstance(error, sqlite3.Error):
+            if getattr(error, "sqlite_errorcode", None) in (None, sqlite3.SQLITE_ERROR):
+                raise error  # a statement of ours is wrong: a bug, and no matter of the disk
+            if disk.is_damage(error):
+                self._close()  # the next write opens it again, finds the damage and sets it aside
+        text = f"the ledger cannot be used fully: {error}"
+        if self.trouble is None:
+            kept = "" if self._read_only else "; what it should hold is kept in memory and written later"
+            self._notices.append(text + kept)
+        self.trouble = text
