@@ -1,0 +1,195 @@
+"""Walks the upper levels of a `.accelerate` folder and says what each part is.
+
+A directory is one entry, unless something that we know lies below it: then it is a container, no
+entry itself, and its children are judged one by one.
+"""
+
+import stat
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from cachewarden.inventory import Claim, Foreign, SharedClaim
+from cachewarden.layouts.accelerate.checkpoints import Checkpoint, expendable
+from cachewarden.layouts.accelerate.loose import together
+from cachewarden.layouts.accelerate.shapes import (
+    HOME_FURNITURE,
+    Listing,
+    Shape,
+    has_default_configuration,
+    is_configuration,
+    is_home,
+    is_prepared,
+    shape_of,
+)
+from cachewarden.layouts.base import FURNITURE, Context, directories, join, open_elsewhere
+from cachewarden.layouts.hub import HubLayout
+from cachewarden.layouts.plain import plain_claim
+from cachewarden.tree import Tree
+from cachewarden_policies.reasons import Cost, KeepReason
+
+# How far below the folder something known is looked for: `GROUP/RUN/checkpoints/checkpoint_0` is four.
+DEPTH = 4
+
+_HUB = HubLayout()
+_LOST = frozenset({Shape.CHECKPOINT, Shape.CONFIGURATION, Shape.DATASET})
+
+
+class Rest(Enum):
+    """What becomes of children that are like nothing we know."""
+
+    PLAIN = "entries"
+    FOREIGN = "strangers among caches that are not all ours"
+    CHECKPOINT = "part of what cannot be made again"
+    PROJECT = "a project's state"
+
+
+# A shape that says little is not believed in a place where most things must stay.
+_IGNORED = {
+    Rest.PLAIN: frozenset[Shape](),
+    Rest.FOREIGN: frozenset({Shape.PREPARED}),
+    Rest.PROJECT: frozenset({Shape.PREPARED}),
+    Rest.CHECKPOINT: frozenset(Shape) - {Shape.CHECKPOINT},
+}
+
+
+@dataclass(slots=True)
+class Survey:
+    """What was found. `known` is whether any of it has a shape of its own."""
+
+    claims: list[Claim] = field(default_factory=list)
+    shared: list[SharedClaim] = field(default_factory=list)
+    foreign: list[Foreign] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    strangers: list[bytes] = field(default_factory=list)
+    checkpoints: list[Checkpoint] = field(default_factory=list)
+    known: bool = False
+
+    def add(self, other: "Survey") -> None:
+        """Take over everything that was found below."""
+        self.claims += other.claims
+        self.shared += other.shared
+        self.foreign += other.foreign
+        self.warnings += other.warnings
+        self.strangers += other.strangers
+        self.checkpoints += other.checkpoints
+        self.known |= other.known
+
+
+def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, depth: int = 0) -> Survey:
+    """Everything in the directory `at`, which is itself no entry."""
+    found = Survey()
+    listing = tree.listing(at)
+    hub = listing.get(b"hub") == stat.S_IFDIR and _HUB.recognises(tree, join(at, b"hub"))
+    if rest is Rest.PLAIN and is_home(tree, at, listing, has_hub=hub):
+        rest = Rest.FOREIGN
+        found.known = True
+    if at.rpartition(b"/")[2] == b"checkpoints":
+        rest = Rest.CHECKPOINT
+        found.known = True
+    found.known |= has_default_configuration(listing)
+    for name in directories(listing):
+        found.add(_directory(tree, join(at, name), context, rest, depth + 1))
+    _loose_files(
+        tree, at, {name: kind for name, kind in listing.items() if kind != stat.S_IFDIR}, rest, found
+    )
+    if depth == 0:
+        may_go = expendable(found.checkpoints, context.keep_checkpoints)
+        found.claims = [
+            replace(claim, keep=None) if claim.name in may_go else claim for claim in found.claims
+        ]
+    return found
+
+
+def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int) -> Survey:
+    found = Survey()
+    if rest is Rest.FOREIGN and path.rpartition(b"/")[2] in HOME_FURNITURE:
+        found.foreign.append(Foreign(path, known=True))
+        return found
+    if rest is not Rest.CHECKPOINT and _HUB.recognises(tree, path):
+        split = _HUB.split(tree, path, context)
+        found = Survey(list(split.claims), list(split.shared), list(split.foreign), list(split.warnings))
+        found.known = True
+        return found
+    listing = tree.listing(path)
+    shape = shape_of(tree, path, listing)
+    if shape is not None and shape not in _IGNORED[rest]:
+        return _shaped(tree, path, context, shape, listing)
+    if depth < DEPTH:
+        below = survey(tree, path, context, rest, depth)
+        if below.known:
+            return below
+    _unknown(tree, path, stat.S_IFDIR, rest, found)
+    return found
+
+
+def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Listing) -> Survey:
+    if shape is Shape.TRITON:
+        return _triton(path, listing)
+    claim = Claim(path, (path,), shape.value, "accelerate", Cost.REBUILD)
+    found = Survey(known=shape is not Shape.PREPARED)
+    if open_elsewhere(listing):
+        claim = replace(claim, keep=KeepReason.IN_USE)
+    if shape in _LOST:
+        claim = replace(claim, cost=Cost.LOST, keep=KeepReason.PROTECTED)
+    if shape is Shape.CHECKPOINT:
+        there = tree.stat(path)
+        mtime_ns = there.st_mtime_ns if there is not None else context.now_ns
+        found.checkpoints.append(Checkpoint(path, mtime_ns))
+    if shape is Shape.OFFLOAD and _holds_lost(tree, path, context):
+        # Somebody trains into the folder that he offloads to: going whole, it would take that along.
+        claim = replace(claim, keep=KeepReason.PROTECTED)
+    found.claims.append(claim)
+    return found
+
+
+def _holds_lost(tree: Tree, path: bytes, context: Context) -> bool:
+    if not directories(tree.listing(path)):
+        return False
+    inside = survey(tree, path, context).claims
+    return any(each.cost is Cost.LOST and each.kind != Shape.CONFIGURATION.value for each in inside)
+
+
+def _triton(path: bytes, listing: Listing) -> Survey:
+    """One entry for each key directory: its files name each other, other keys they do not know."""
+    found = Survey(known=True)
+    for name in directories(listing):
+        key = join(path, name)
+        found.claims.append(Claim(key, (key,), Shape.TRITON.value, "accelerate", Cost.REBUILD))
+    return found
+
+
+def _loose_files(tree: Tree, at: bytes, listing: Listing, rest: Rest, found: Survey) -> None:
+    configuration = [name for name in listing if is_configuration(name)]
+    if rest is not Rest.CHECKPOINT:
+        found.claims += [_protected(join(at, name), "configuration") for name in configuration]
+        listing = {name: kind for name, kind in listing.items() if name not in configuration}
+    for name in listing:
+        if name in FURNITURE or (rest is Rest.FOREIGN and name in HOME_FURNITURE):
+            found.foreign.append(Foreign(join(at, name), known=True))
+    names = [name for name in listing if name not in FURNITURE]
+    if rest is not Rest.PLAIN:
+        for name in names:
+            if rest is not Rest.FOREIGN or name not in HOME_FURNITURE:
+                _unknown(tree, join(at, name), listing[name], rest, found)
+        return
+    for group in together(names):
+        claim = plain_claim(tree, join(at, group[0]), listing[group[0]])
+        kind = "prepared" if len(group) > 1 or is_prepared(group[0]) else claim.kind
+        paths = tuple(join(at, name) for name in group)
+        found.claims.append(replace(claim, paths=paths, kind=kind, layout="accelerate"))
+
+
+def _unknown(tree: Tree, path: bytes, kind: int, rest: Rest, found: Survey) -> None:
+    name = path.rpartition(b"/")[2]
+    if rest is Rest.FOREIGN:
+        found.foreign.append(Foreign(path, known=name in HOME_FURNITURE))
+        if name not in HOME_FURNITURE:
+            found.strangers.append(path)
+    elif rest is Rest.PLAIN:
+        found.claims.append(replace(plain_claim(tree, path, kind), layout="accelerate"))
+    else:
+        found.claims.append(_protected(path, "checkpoint" if rest is Rest.CHECKPOINT else "project"))
+
+
+def _protected(path: bytes, kind: str) -> Claim:
+    return Claim(path, (path,), kind, "accelerate", Cost.LOST, KeepReason.PROTECTED)

@@ -1,0 +1,116 @@
+"""What every layout is, what it is told, and the few questions that all of them ask."""
+
+import stat
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from cachewarden.inventory import Split
+from cachewarden.paths import show
+from cachewarden.tree import Tree
+from cachewarden_policies.policy import DAY
+from cachewarden_policies.reasons import Cost
+
+# The trash where it has to lie inside a location, and the sibling names that eviction falls back to on
+# a full disk. A layout that took them for entries would evict what is being evicted.
+TRASH = b".cachewarden-trash"
+ASIDE = b".cw-"
+
+# Left behind by desktops and by tools that mark caches; never worth a warning.
+FURNITURE = frozenset({b".DS_Store", b"Thumbs.db", b"desktop.ini", b"CACHEDIR.TAG"})
+
+_NAMES_IN_A_WARNING = 10
+_REMEMBERED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a layout must know beside the tree.
+
+    `partial_max_idle` (ns) is the age from which a partial download is abandoned; None: none ever
+    is. `keep_checkpoints` is how many of the newest training checkpoints of a series stay; None: all.
+    """
+
+    now_ns: int
+    partial_max_idle: int | None = DAY
+    keep_checkpoints: int | None = None
+
+
+class Layout(Protocol):
+    """What we know about one kind of cache.
+
+    `kinds` maps each kind of entry to what a miss costs; `never` says in words what is never claimed
+    for eviction; both are what the documentation lists.
+    """
+
+    name: str
+    kinds: Mapping[str, Cost]
+    never: str
+
+    def recognises(self, tree: Tree, at: bytes) -> bool:
+        """Whether the directory `at` has this layout's shape. Names of caches say nothing."""
+
+    def split(self, tree: Tree, at: bytes, context: Context) -> Split:
+        """The directory `at` divided into entries; all paths and names start with `at`."""
+
+
+class LayoutTree(Tree):
+    """A tree as layouts see it, for one split: without what eviction makes, and with a memory.
+
+    Judging one directory asks for the same names several times; the last listings are kept, so that
+    all questions about it get the same answer, and get it cheaply.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        super().__init__(tree.root_fd)
+        self.unreadable = tree.unreadable
+        self._last: OrderedDict[bytes, dict[bytes, int]] = OrderedDict()
+
+    def listing(self, path: bytes = b"") -> dict[bytes, int]:
+        """As `Tree.listing`, without the trash; the result is shared and not to be changed."""
+        if path in self._last:
+            self._last.move_to_end(path)
+        else:
+            found = super().listing(path)
+            self._last[path] = {name: kind for name, kind in found.items() if not is_ours(name)}
+            if len(self._last) > _REMEMBERED:
+                self._last.popitem(last=False)
+        return self._last[path]
+
+
+def join(*parts: bytes) -> bytes:
+    """Parts of a relative path put together; empty parts vanish."""
+    return b"/".join(part for part in parts if part)
+
+
+def is_ours(name: bytes) -> bool:
+    """Whether a name is one that eviction makes: no layout claims or reports it."""
+    return name == TRASH or name.startswith(ASIDE)
+
+
+def directories(listing: Mapping[bytes, int]) -> list[bytes]:
+    """Names of the directories in a listing."""
+    return [name for name, kind in listing.items() if kind == stat.S_IFDIR]
+
+
+def files(listing: Mapping[bytes, int]) -> list[bytes]:
+    """Names of the regular files in a listing."""
+    return [name for name, kind in listing.items() if kind == stat.S_IFREG]
+
+
+def open_elsewhere(names: Iterable[bytes]) -> bool:
+    """Whether an NFS client holds a removed file open here.
+
+    The client renames such a file to `.nfsXXXX` until its last close (nfs(5), "silly rename"). The
+    opener may be on another machine, where no look into /proc finds it.
+    """
+    return any(name.startswith(b".nfs") for name in names)
+
+
+def listed(names: Iterable[bytes]) -> str:
+    """Names for one warning: the first few, and how many more."""
+    shown = [show(name) for name in sorted(names)]
+    rest = len(shown) - _NAMES_IN_A_WARNING
+    text = ", ".join(shown[:_NAMES_IN_A_WARNING])
+    return f"{text} and {rest} more" if rest > 0 else text

@@ -1,0 +1,78 @@
+"""The cache of huggingface_hub, also written by llama.cpp, vLLM, SGLang and sentence-transformers.
+
+Facts read in huggingface_hub 2.4.0 (`file_download.py`, `utils/_cache_manager.py`,
+`utils/_shared_blobs.py`, `_tree_cache.py`) and checked with its `scan_cache_dir`.
+"""
+
+import re
+import stat
+from collections.abc import Mapping
+
+from cachewarden.inventory import Claim, Foreign, SharedClaim, Split
+from cachewarden.layouts.base import FURNITURE, Context, directories, join, listed
+from cachewarden.layouts.hub.repo import Hub, is_repo_shaped, judge
+from cachewarden.layouts.hub.store import is_store, read_store, shared_claims
+from cachewarden.paths import show
+from cachewarden.tree import Tree
+from cachewarden_policies.reasons import Cost
+
+_REPO = re.compile(rb"(models|datasets|spaces|kernels)--.+", re.DOTALL)
+_KNOWN = FURNITURE | {b".locks", b"version.txt", b"version_diffusers_cache.txt"}
+
+
+class HubLayout:
+    """Repositories, or revisions where a repository has several; blobs go with their last user."""
+
+    name = "hub"
+    kinds: Mapping[str, Cost] = {
+        "repo": Cost.DOWNLOAD,
+        "revision": Cost.DOWNLOAD,
+        "unreferenced": Cost.DOWNLOAD,
+        "partial": Cost.DOWNLOAD,
+    }
+    never = (
+        "`.locks`, the shared store's marker and lock files, payloads whose list of users is missing, "
+        "everything that is no repository"
+    )
+
+    def recognises(self, tree: Tree, at: bytes) -> bool:
+        """A directory with a repository in it, or with a marked shared store."""
+        listing = tree.listing(at)
+        repos = (join(at, name) for name in directories(listing) if _REPO.fullmatch(name))
+        return any(tree.listing(path) and is_repo_shaped(tree, path) for path in repos) or (
+            listing.get(b"blobs") == stat.S_IFDIR and is_store(tree, join(at, b"blobs"))
+        )
+
+    def split(self, tree: Tree, at: bytes, context: Context) -> Split:
+        """Claims of all repositories below `at`; shared payloads with their users."""
+        listing = tree.listing(at)
+        store = read_store(tree, at)
+        hub = Hub(tree, at, frozenset(listing), store, context)
+        claims: list[Claim] = []
+        shared: list[SharedClaim] = []
+        foreign: list[Foreign] = []
+        strangers: list[bytes] = []
+        payloads: set[bytes] = set()
+        judged: set[bytes] = set()
+        for name, kind in listing.items():
+            if kind == stat.S_IFDIR and _REPO.fullmatch(name) and is_repo_shaped(tree, join(at, name)):
+                repo = judge(hub, name)
+                claims += repo.claims
+                shared += repo.shared
+                foreign += repo.foreign
+                payloads |= repo.payloads
+                judged |= {name} if repo.known else set()
+            elif name in _KNOWN or name.endswith(b".lock"):
+                foreign.append(Foreign(join(at, name), known=True))
+            elif name != b"blobs" or store is None:
+                foreign.append(Foreign(join(at, name)))
+                strangers.append(name)
+        warnings = []
+        if strangers:
+            place = f"{show(at)}: " if at else ""
+            warnings.append(f"{place}not part of a hub cache, never touched: {listed(strangers)}")
+        if store is not None:
+            payload_claims, rest = shared_claims(tree, store, payloads, judged)
+            shared += payload_claims
+            foreign += rest
+        return Split(self.name, tuple(claims), tuple(shared), tuple(foreign), tuple(warnings))

@@ -1,0 +1,35 @@
+"""The layout of a location that is like no cache we know: each direct child is an entry."""
+
+import stat
+from collections.abc import Mapping
+
+from cachewarden.inventory import Claim, Split
+from cachewarden.layouts.base import Context, join, open_elsewhere
+from cachewarden.tree import Tree
+from cachewarden_policies.reasons import Cost, KeepReason
+
+
+class Plain:
+    """Every child of the configured directory is one entry: directories, files, and links themselves."""
+
+    name = "plain"
+    kinds: Mapping[str, Cost] = {"plain": Cost.REBUILD}
+    never = "the location itself; entries in which an NFS client holds a removed file open"
+
+    def recognises(self, tree: Tree, at: bytes) -> bool:
+        """Any directory will do."""
+        return tree.is_dir(at)
+
+    def split(self, tree: Tree, at: bytes, context: Context) -> Split:  # noqa: ARG002 - nothing here ages
+        """One claim for each child."""
+        return Split(
+            self.name,
+            tuple(plain_claim(tree, join(at, name), kind) for name, kind in tree.listing(at).items()),
+        )
+
+
+def plain_claim(tree: Tree, path: bytes, kind: int) -> Claim:
+    """The claim of one child (`kind`: its file type) about which nothing is known."""
+    name = path.rpartition(b"/")[2]
+    held = open_elsewhere((name,)) or (kind == stat.S_IFDIR and open_elsewhere(tree.listing(path)))
+    return Claim(path, (path,), cost=Cost.REBUILD, keep=KeepReason.IN_USE if held else None)
