@@ -10,7 +10,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "cachewarden")
@@ -104,16 +104,16 @@ class Warden:
         with open(self.file, "w", encoding="utf-8") as file:
             file.write("\n".join([*lines[1:], ""]))
 
-    def __call__(self, *arguments: str, timeout: float = 120) -> Run:
-        """Run a command to its end, whatever its exit status."""
+    def __call__(self, *arguments: str, environ: Mapping[str, str] | None = None) -> Run:
+        """Run a command to its end, whatever its exit status; `environ` is added to the environment."""
         if not os.path.exists(self.file):
             self.write()
         done = subprocess.run(
             [PROGRAM, "--config", self.file, *arguments],
             capture_output=True,
             text=True,
-            timeout=timeout,
-            env=environment(),
+            timeout=120,
+            env=environment() | dict(environ or {}),
             check=False,
         )
         return Run(done.returncode, done.stdout, done.stderr)
@@ -132,27 +132,12 @@ class Warden:
         """What `list` says, by entry."""
         return {each["entry"]: each for each in json.loads(self("list", "--json").out)}
 
-    @contextlib.contextmanager
-    def service(self) -> Iterator["Service"]:
+    def service(self) -> contextlib.AbstractContextManager["Service"]:
         """`cachewarden run` with its HTTP side on a free port; ended by SIGTERM when the block ends."""
         port = free_port()
         self.daemon["http"] = f"127.0.0.1:{port}"
         self.write()
-        log = os.path.join(self.base, "service.log")
-        with open(log, "ab") as file:
-            child = subprocess.Popen(
-                [PROGRAM, "--config", self.file, "run"],
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                env=environment(),
-            )
-        service = Service(child, f"http://127.0.0.1:{port}", log)
-        try:
-            service.wait_ready()
-            yield service
-        finally:
-            service.stop()
+        return running([PROGRAM, "--config", self.file], port, os.path.join(self.base, "service.log"))
 
 
 @dataclass
@@ -216,6 +201,21 @@ class Service:
                 self.child.wait()
                 raise AssertionError(f"the service did not leave within 15 s:\n{self.log}") from None
         return self.child.returncode
+
+
+@contextlib.contextmanager
+def running(command: Sequence[str], port: int, log: str) -> Iterator[Service]:
+    """`COMMAND run`, ready to answer on `port`; its output is appended to the file `log`."""
+    with open(log, "ab") as file:
+        child = subprocess.Popen(
+            [*command, "run"], stdin=subprocess.DEVNULL, stdout=file, stderr=file, env=environment()
+        )
+    service = Service(child, f"http://127.0.0.1:{port}", log)
+    try:
+        service.wait_ready()
+        yield service
+    finally:
+        service.stop()
 
 
 def environment() -> dict[str, str]:
