@@ -90,9 +90,7 @@ def place() -> str | None:
         )
         if kind.stdout.strip() in TRUSTED and os.access(candidate, os.W_OK):
             return candidate
-        note(
-            f"{candidate} is on {kind.stdout.strip() or 'nothing'}: whether a file is in use cannot be trusted there"
-        )
+        note(f"{candidate} is on {kind.stdout.strip()}: whether a file is in use is not known for sure there")
     raise Unexpected(
         "no temporary directory on ext4, xfs, btrfs or tmpfs: cachewarden would spare everything"
     )
@@ -249,8 +247,8 @@ def play(base: str) -> None:
                 with open(log, encoding="utf-8") as file:
                     print(file.read(), file=sys.stderr)
                 raise
+        heading(f"{REST[0]} is wanted again: the client downloads it, and need not know about us")
         hub_cache(hub, stage.models, [REST[0]])
-        heading(f"{REST[0]} is wanted again: the client downloads it, and nobody had to know about us")
 
 
 def main() -> int:
