@@ -1,0 +1,46 @@
+"""The audit file: one JSON line per eviction, appended, for those who must be able to answer later."""
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+
+from cachewarden.logs.clean import clean
+
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+
+
+class AuditFile:
+    """Appends to the file at `path`, which is created with mode 0640.
+
+    It is opened for each line, so that log rotation needs no word with us: evictions are rare, and
+    what is renamed away is left alone.
+    """
+
+    def __init__(self, path: bytes) -> None:
+        self.path = path
+
+    def write(self, record: Mapping[str, object]) -> str | None:
+        """Append one line. What went wrong, as text, or None; never raises, because the eviction
+        that is to be recorded has happened, and the next one must still go on when the disk is full.
+        """
+        line = json.dumps(clean(record), ensure_ascii=False).encode() + b"\n"
+        try:
+            fd = os.open(self.path, _FLAGS, 0o640)
+            try:
+                if not stat.S_ISREG(os.fstat(fd).st_mode):  # a pipe would swallow it
+                    return "the audit file is not a regular file"
+                # A line that a full disk cut off is ended first, or both would be unreadable.
+                data = line if _ends_with_newline(fd) else b"\n" + line
+                if os.write(fd, data) != len(data):
+                    return "the audit file takes no more: only a part of a line was written"
+            finally:
+                os.close(fd)
+        except OSError as error:
+            return f"the audit file cannot be written: {error.strerror}"
+        return None
+
+
+def _ends_with_newline(fd: int) -> bool:
+    size = os.fstat(fd).st_size
+    return size == 0 or os.pread(fd, 1, size - 1) == b"\n"
