@@ -1,7 +1,7 @@
 """What must survive a restart: entries seen, last use, evictions, states of locations; and pins."""
 
 from cachewarden.ledger.ledger import Ledger, open_ledger
-from cachewarden.ledger.pins import Pin, Pins, PinStore
+from cachewarden.ledger.pins import Pin, Pins, PinStore, covers
 from cachewarden.ledger.service import (
     ServiceState,
     read_service_state,
@@ -22,6 +22,7 @@ __all__ = [
     "Record",
     "Seen",
     "ServiceState",
+    "covers",
     "open_ledger",
     "read_service_state",
     "remove_service_state",

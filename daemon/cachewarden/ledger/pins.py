@@ -56,25 +56,18 @@ class Pins:
         """The pins that hold now."""
         return [pin for pin in self.all if pin.active(now_ns)]
 
-    def cover(self, now_ns: int) -> Callable[[bytes], Pin | None]:
-        """A function that answers which pin covers an absolute path, for many paths in a row.
 
-        A pin covers what it names, everything below it, and the entry that contains it: whoever
-        pins one file of an entry wants to find it tomorrow, and an entry goes whole or not at all.
-        """
-        named: dict[bytes, Pin] = {}
-        containing: dict[bytes, Pin] = {}
-        for pin in self.active(now_ns):
-            named.setdefault(pin.path, pin)
-            for above in _and_above(pin.path):
-                containing.setdefault(above, pin)
+def covers(pin: Pin, path: bytes) -> bool:
+    """Whether a pin (active or not) holds what lies at an absolute path.
 
-        def covering(path: bytes) -> Pin | None:
-            if path in containing:
-                return containing[path]
-            return next((named[above] for above in _and_above(path) if above in named), None)
+    It covers what it names, everything below it, and whatever contains it: whoever pins one file of
+    an entry wants to find it tomorrow, and an entry goes whole or not at all.
+    """
+    return path == pin.path or _contains(path, pin.path) or _contains(pin.path, path)
 
-        return covering
+
+def _contains(above: bytes, below: bytes) -> bool:
+    return below.startswith(above if above.endswith(b"/") else above + b"/")
 
 
 class PinStore:
@@ -172,13 +165,3 @@ def _pin(found: object) -> Pin:
     assert isinstance(created, int)
     assert isinstance(uid, int)
     return Pin(unshow(path), created, until, reason, uid)
-
-
-def _and_above(path: bytes) -> Iterable[bytes]:
-    """The path itself and every directory above it, nearest first."""
-    while True:
-        yield path
-        above = os.path.dirname(path)
-        if above == path:
-            return
-        path = above
