@@ -22,13 +22,21 @@ PROGRAM = os.path.join(os.path.dirname(__file__), "accelerate_program.py")
 PASSES = 50
 
 
-def _run(cache: str, *tasks: str) -> str:
-    """The program to its end. Raises AssertionError with its own words when it fails."""
-    done = subprocess.run(
-        [sys.executable, PROGRAM, cache, *tasks], capture_output=True, text=True, timeout=240, check=False
+def _start(cache: str, task: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, PROGRAM, cache, task], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+
+
+def _output(program: subprocess.Popen[str]) -> str:
+    """What the program printed until its end. Raises AssertionError with its own words when it failed."""
+    out, err = program.communicate(timeout=240)
+    assert program.returncode == 0, err
+    return out
+
+
+def _run(cache: str, task: str) -> str:
+    return _output(_start(cache, task))
 
 
 class Offloaded:
@@ -72,17 +80,20 @@ def test_an_offloaded_model_works_through_fifty_passes_and_goes_when_it_is_over(
     os.mkdir(cache)
     configuration(cache)
     warden.location("cache", cache)
-    weight = _run(cache, "checkpoint", "compile").splitlines()[0]
+    weight = _run(cache, "checkpoint").strip()
     warden.policy |= {"evict_all": True, "min_idle": "10m"}
-    warden.daemon["interval"] = "100ms"
+    warden.daemon["interval"] = "1s"
     with _offloaded(cache) as model, warden.service() as service:
+        compiling = _start(cache, "compile")
         end = service.passes() + PASSES
         forwards = 0
         while service.passes() < end:
             assert model.forward() == "same"
             forwards += 1
+            time.sleep(0.05)
         assert forwards >= PASSES
         assert service.metrics().get("cachewarden_evictions_total", 0) == 0
+        assert _output(compiling).strip() == "shape (1, 256)"
     time.sleep(1.5)
     warden.policy["min_idle"] = "1s"
     done = warden.once()
