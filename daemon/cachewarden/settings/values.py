@@ -1,0 +1,77 @@
+"""What the configuration says, checked and converted, as the rest of the daemon gets to see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cachewarden.spec import LocationSpec, PoolSpec
+from cachewarden.units import ClockRange
+from cachewarden_policies.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonSettings:
+    """The section [daemon]. Times in nanoseconds.
+
+    `http` is (host, port), port 0 for any free one, or None when it is off. `schedule` is a cron
+    text of five fields in which 0 and 7 are Sunday. `quiet_hours` are in local time.
+    """
+
+    state_dir: bytes
+    runtime_dir: bytes
+    http: tuple[str, int] | None
+    interval: int
+    schedule: str | None
+    quiet_hours: tuple[ClockRange, ...]
+    settle: int
+    enforce: bool
+    ignore_processes: tuple[str, ...]
+    log_format: Literal["auto", "text", "json"]
+    audit_file: bytes | None
+    user_mode: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LocationPattern:
+    """A location as configured, before globbing: absolute, normalised patterns, and what each match becomes.
+
+    `template` is complete but for its `path`, which is empty.
+    """
+
+    name: str
+    patterns: tuple[bytes, ...]
+    template: LocationSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the effective configuration: a key, its TOML text, and where it was set."""
+
+    key: str
+    text: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of the effective configuration, for `config show`."""
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The whole configuration. A function of files and environment only: nothing was scanned for it.
+
+    `sources` are the files that were read, in order. `home` is $HOME, never a location itself.
+    """
+
+    daemon: DaemonSettings
+    locations: tuple[LocationPattern, ...] = ()
+    pools: tuple[PoolSpec, ...] = ()
+    policies: Mapping[str, Policy] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    home: bytes | None = None
+    listing: tuple[Section, ...] = ()
