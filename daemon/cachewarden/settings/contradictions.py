@@ -18,9 +18,7 @@ _KEEP_NOTHING = "would keep nothing; if that is meant, say evict_all = true"
 def contradictions(effective: Effective, merged: Layer) -> list[str]:
     """One line per contradiction among the rules of one policy, location or pool."""
     found = dict.fromkeys(pair for check in _CHECKS for pair in check(effective))
-    return [
-        f"{merged.problem(effective[rule].path, sentence)}" for rule, sentence in found if rule in effective
-    ]
+    return [merged.problem(effective[rule].path, sentence) for rule, sentence in found if rule in effective]
 
 
 def _zero_limits(effective: Effective) -> Iterator[tuple[str, str]]:
@@ -75,7 +73,7 @@ def _above(left: Amount | None, right: Amount | None) -> bool:
 
 def _times(effective: Effective) -> Iterator[tuple[str, str]]:
     idle, age = value_of(effective, "max_idle"), value_of(effective, "max_age")
-    if idle is not None and value_of(effective, "min_idle") > idle:
+    if idle and value_of(effective, "min_idle") > idle:  # of 0 enough was said already
         # Whichever of the two was set; when both were, the guard is to blame.
         blamed = "min_idle" if "min_idle" in effective else "max_idle"
         yield blamed, "min_idle is longer than max_idle, which then has no effect"

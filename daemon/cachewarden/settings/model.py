@@ -7,7 +7,7 @@ and the reference have one source. `Policy` has the same ones; a test compares t
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from cachewarden.settings import fields as kind
@@ -161,11 +161,11 @@ class Document(BaseSettings):
 
     model_config = SettingsConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
 
-    daemon: DaemonKeys = DaemonKeys()
+    daemon: DaemonKeys = Field(default_factory=DaemonKeys)
     policies: dict[str, PolicyKeys] = {}
     locations: dict[str, LocationKeys] = {}
     pools: dict[str, PoolKeys] = {}
-    cluster: ClusterKeys = ClusterKeys()
+    cluster: ClusterKeys = Field(default_factory=ClusterKeys)
 
     @classmethod
     def settings_customise_sources(

@@ -31,6 +31,7 @@ class Resolver:
         self.merged = merged
         self.problems: list[str] = []
         self._policies: dict[str, Effective] = {}
+        self._circles: set[frozenset[str]] = set()
 
     def policy(self, name: str) -> Effective:
         """The rules of a policy that is there, with all that it inherits; defaults are left out."""
@@ -57,8 +58,11 @@ class Resolver:
             return own
         path = ("policies", name, "extends")
         if model.extends in (*below, name):
-            chain = " -> ".join((*below, name, model.extends))
-            self.problems.append(self.merged.problem(path, f"extends itself: {chain}"))
+            circle = (*below, name)[(*below, name).index(model.extends) :]
+            if frozenset(circle) not in self._circles:  # once, and not again from each of its members
+                self._circles.add(frozenset(circle))
+                chain = " -> ".join((*circle, model.extends))
+                self.problems.append(self.merged.problem(path, f"extends itself: {chain}"))
             return own
         if model.extends not in self.document.policies:
             self.problems.append(self.merged.problem(path, "there is no such policy"))
