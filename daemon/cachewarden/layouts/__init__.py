@@ -4,6 +4,8 @@ A new layout is one more file with a class that satisfies `Layout`, one more mem
 a row of docs/layouts.md; the contract suite in the tests then runs over it.
 """
 
+from dataclasses import replace
+
 from cachewarden.errors import LayoutError
 from cachewarden.inventory import Foreign, Split
 from cachewarden.layouts.accelerate import Accelerate
@@ -19,9 +21,6 @@ AUTO = "auto"
 # In the order in which `auto` asks them; the last one recognises everything.
 LAYOUTS: tuple[Layout, ...] = (HubLayout(), Accelerate(), Plain())
 
-# What they do with a stranger is safe, so that they need no shape to be configured by name.
-_FOR_ANYTHING = frozenset({Accelerate.name, Plain.name})
-
 
 def layout_names() -> tuple[str, ...]:
     """What a configuration may name as a layout."""
@@ -32,7 +31,8 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
     """Divide the location behind `tree` by the layout of this name, or by the first that recognises it.
 
     A location that is not empty and does not have the shape of the layout that was configured is
-    all foreign, with a warning: to guess would be to delete. Raises LayoutError for an unknown name.
+    all foreign, with a warning: to guess would be to delete. `accelerate` and `plain` fit everything:
+    what they do not know is an entry. Raises LayoutError for an unknown name.
     """
     if layout not in layout_names():
         raise LayoutError(f"unknown layout {layout!r}; there are {', '.join(layout_names())}")
@@ -41,8 +41,11 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
     if layout in (AUTO, found.name):
         return found.split(tree, b"", context)
     wanted = next(each for each in LAYOUTS if each.name == layout)
-    if layout in _FOR_ANYTHING:
+    if layout == Accelerate.name:
         return wanted.split(tree, b"", context)
+    if layout == Plain.name:
+        warning = f'layout = "plain" protects nothing that the layout {found.name} would: it has that shape'
+        return replace(wanted.split(tree, b"", context), warnings=(warning,))
     names = tree.listing()
     if not names:
         return Split(layout)

@@ -71,12 +71,14 @@ class LayoutTree(Tree):
         """As `Tree.listing`, without the trash; the result is shared and not to be changed."""
         if path in self._last:
             self._last.move_to_end(path)
-        else:
-            found = super().listing(path)
-            self._last[path] = {name: kind for name, kind in found.items() if not is_ours(name)}
+            return self._last[path]
+        holes = len(self.unreadable)
+        found = {name: kind for name, kind in super().listing(path).items() if not is_ours(name)}
+        if len(self.unreadable) == holes:  # a failure must be seen by everybody who asks
+            self._last[path] = found
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
-        return self._last[path]
+        return found
 
 
 def join(*parts: bytes) -> bytes:
@@ -87,6 +89,13 @@ def join(*parts: bytes) -> bytes:
 def is_ours(name: bytes) -> bool:
     """Whether a name is one that eviction makes: no layout claims or reports it."""
     return name == TRASH or name.startswith(ASIDE)
+
+
+def read_names(tree: Tree, path: bytes) -> dict[bytes, int] | None:
+    """The listing of a directory, or None when it is there and cannot be read."""
+    holes = len(tree.unreadable)
+    listing = tree.listing(path)
+    return listing if len(tree.unreadable) == holes else None
 
 
 def directories(listing: Mapping[bytes, int]) -> list[bytes]:

@@ -4,7 +4,7 @@ import stat
 from collections.abc import Mapping
 
 from cachewarden.inventory import Claim, Split
-from cachewarden.layouts.base import Context, join, open_elsewhere
+from cachewarden.layouts.base import Context, join, open_elsewhere, read_names
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost, KeepReason
 
@@ -30,6 +30,11 @@ class Plain:
 
 def plain_claim(tree: Tree, path: bytes, kind: int) -> Claim:
     """The claim of one child (`kind`: its file type) about which nothing is known."""
-    name = path.rpartition(b"/")[2]
-    held = open_elsewhere((name,)) or (kind == stat.S_IFDIR and open_elsewhere(tree.listing(path)))
-    return Claim(path, (path,), cost=Cost.REBUILD, keep=KeepReason.IN_USE if held else None)
+    keep = KeepReason.IN_USE if open_elsewhere([path.rpartition(b"/")[2]]) else None
+    if kind == stat.S_IFDIR:
+        names = read_names(tree, path)
+        if names is None:
+            keep = KeepReason.UNKNOWN
+        elif open_elsewhere(names):
+            keep = KeepReason.IN_USE
+    return Claim(path, (path,), cost=Cost.REBUILD, keep=keep)

@@ -9,6 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+# Tools that copy a tree or set its times write siblings within moments and in any order.
+_TOGETHER_NS = 60 * 10**9
+
 _NUMBER = re.compile(rb"\d+(?=\D*$)")
 
 
@@ -35,8 +38,8 @@ class Checkpoint:
 def expendable(checkpoints: Iterable[Checkpoint], keep: int | None) -> frozenset[bytes]:
     """Paths of the checkpoints that may go when `keep` of each series stay; none for None.
 
-    At least one always stays. So does the youngest by time: a run that was started again counts from
-    0 and its checkpoints have the lowest numbers.
+    At least one always stays. So does one that is clearly younger than the highest number: a run
+    that was started again counts from 0, and its checkpoints have the lowest numbers.
     """
     if keep is None:
         return frozenset()
@@ -46,6 +49,6 @@ def expendable(checkpoints: Iterable[Checkpoint], keep: int | None) -> frozenset
     may_go: set[bytes] = set()
     for members in series.values():
         members.sort(key=lambda each: (each.number, each.mtime_ns))
-        youngest = max(members, key=lambda each: each.mtime_ns)
-        may_go.update(each.path for each in members[: -max(1, keep)] if each is not youngest)
+        younger_ns = members[-1].mtime_ns + _TOGETHER_NS
+        may_go.update(each.path for each in members[: -max(1, keep)] if each.mtime_ns <= younger_ns)
     return frozenset(may_go)

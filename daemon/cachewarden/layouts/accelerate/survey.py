@@ -21,7 +21,7 @@ from cachewarden.layouts.accelerate.shapes import (
     is_prepared,
     shape_of,
 )
-from cachewarden.layouts.base import FURNITURE, Context, directories, join, open_elsewhere
+from cachewarden.layouts.base import FURNITURE, Context, directories, join, open_elsewhere, read_names
 from cachewarden.layouts.hub import HubLayout
 from cachewarden.layouts.plain import plain_claim
 from cachewarden.tree import Tree
@@ -105,12 +105,15 @@ def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int
     if rest is Rest.FOREIGN and path.rpartition(b"/")[2] in HOME_FURNITURE:
         found.foreign.append(Foreign(path, known=True))
         return found
+    listing = read_names(tree, path)
+    if listing is None:  # it may hold anything
+        found.claims.append(Claim(path, (path,), "plain", "accelerate", Cost.REBUILD, KeepReason.UNKNOWN))
+        return found
     if rest is not Rest.CHECKPOINT and _HUB.recognises(tree, path):
         split = _HUB.split(tree, path, context)
         found = Survey(list(split.claims), list(split.shared), list(split.foreign), list(split.warnings))
         found.known = True
         return found
-    listing = tree.listing(path)
     shape = shape_of(tree, path, listing)
     if shape is not None and shape not in _IGNORED[rest]:
         return _shaped(tree, path, context, shape, listing)

@@ -68,11 +68,14 @@ class HubLayout:
                 foreign.append(Foreign(join(at, name)))
                 strangers.append(name)
         warnings = []
+        place = f"{show(at)}: " if at else ""
         if strangers:
-            place = f"{show(at)}: " if at else ""
             warnings.append(f"{place}not part of a hub cache, never touched: {listed(strangers)}")
         if store is not None:
             payload_claims, rest = shared_claims(tree, store, payloads, judged)
             shared += payload_claims
             foreign += rest
+            unused = sum(not each.known for each in rest)
+            if unused:
+                warnings.append(f"{place}the shared store has payloads that no repository uses ({unused})")
         return Split(self.name, tuple(claims), tuple(shared), tuple(foreign), tuple(warnings))

@@ -91,7 +91,7 @@ def judge(hub: Hub, name: bytes) -> Judged:
     clear = {commit: blobs for commit, blobs in used.items() if blobs is not None}
     known = len(hub.tree.unreadable) == holes
     if len(revisions) < 2 or not plain or len(clear) < len(used) or not known:
-        return replace(_whole(repo), known=known)
+        return _whole(repo if known else replace(repo, keep=KeepReason.UNKNOWN), known=known)
     return _by_revision(repo, clear)
 
 
@@ -122,9 +122,9 @@ def _read(hub: Hub, name: bytes) -> _Repo:
     )
 
 
-def _whole(repo: _Repo) -> Judged:
+def _whole(repo: _Repo, *, known: bool) -> Judged:
     claim = repo.claim(repo.path, (repo.path,), "repo", repo.blobs)
-    return Judged((claim, *_abandoned(repo)), payloads=frozenset(repo.payload_of.values()))
+    return Judged((claim, *_abandoned(repo)), payloads=frozenset(repo.payload_of.values()), known=known)
 
 
 def _by_revision(repo: _Repo, used: dict[bytes, frozenset[bytes]]) -> Judged:
