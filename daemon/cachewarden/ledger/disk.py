@@ -8,11 +8,12 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from itertools import chain
 from urllib.parse import quote
 
 from cachewarden.errors import LedgerTooNewError
 from cachewarden.ledger.files import exclusive, set_aside, stamp, sync_directory
-from cachewarden.ledger.schema import APPLICATION_ID, COLUMNS, Step
+from cachewarden.ledger.schema import APPLICATION_ID, Step
 from cachewarden.paths import show
 
 NAME = b"ledger.sqlite"
@@ -22,6 +23,9 @@ _MAGIC = b"SQLite format 3\0"
 _SHORT_READ = 522  # SQLITE_IOERR_SHORT_READ: the file ends before its last page
 # A version number beyond this was not written by a newer cachewarden, but by a bad block.
 _CREDIBLE = 10_000
+
+
+Identity = tuple[int, int]  # device and inode
 
 
 class DamagedError(Exception):
@@ -35,9 +39,11 @@ def is_damage(error: sqlite3.Error) -> bool:
 
 
 def open_for_writing(
-    state_dir: bytes, now_ns: int, steps: Sequence[Step]
+    state_dir: bytes, now_ns: int, steps: Sequence[Step], distrusted: Identity | None = None
 ) -> tuple[sqlite3.Connection, list[str]]:
     """A connection to a sound ledger of the newest version, and notices on what had to be done.
+
+    A file with the identity `distrusted` counts as damaged: whoever used it met damage.
 
     Raises LedgerTooNewError (the file is as it was), OSError and sqlite3.Error when the disk is
     full, read-only or locked: then the ledger was not touched, or not beyond repair.
@@ -48,7 +54,8 @@ def open_for_writing(
     # One at a time: two processes that both find a damaged file must not set the new one aside.
     with exclusive(os.path.join(state_dir, b"ledger.lock")):
         try:
-            version = _inspect(path, steps)
+            _refuse_distrusted(path, distrusted)
+            version = _inspect(path, steps, thoroughly=True)
         except DamagedError as error:
             kept = _set_all_aside(path, now_ns)
             notices.append(
@@ -78,9 +85,18 @@ def open_for_reading(state_dir: bytes, steps: Sequence[Step]) -> sqlite3.Connect
     Raises LedgerTooNewError, DamagedError, OSError, sqlite3.Error.
     """
     path = os.path.join(state_dir, NAME)
-    if _inspect(path, steps) == 0:
+    if _inspect(path, steps, thoroughly=False) == 0:
         return None
     return _connect_reading(path)
+
+
+def identity_of(path: bytes) -> Identity | None:
+    """Which file lies at the path now; None when there is none, or none that can be asked."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def connect(path: bytes) -> sqlite3.Connection:
@@ -115,7 +131,7 @@ def _connect_reading(path: bytes) -> sqlite3.Connection:
     return _tuned(sqlite3.connect(uri, BUSY_SECONDS, uri=True, isolation_level=None, check_same_thread=False))
 
 
-def _inspect(path: bytes, steps: Sequence[Step]) -> int:
+def _inspect(path: bytes, steps: Sequence[Step], *, thoroughly: bool) -> int:
     """The version of the ledger at `path`, 0 where there is none yet."""
     try:
         with open(path, "rb") as file:
@@ -132,29 +148,49 @@ def _inspect(path: bytes, steps: Sequence[Step]) -> int:
     _refuse_newer(path, int.from_bytes(head[60:64], "big"), len(steps))
     try:
         with closing(_connect_reading(path)) as connection:
-            return _check(connection, path, len(steps))
+            version = _check_schema(connection, path, steps)
+            # 0.4 s for 100,000 entries and as many evictions; quick_check leaves the indexes out.
+            if version and thoroughly:
+                verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()["integrity_check"]
+                if verdict != "ok":
+                    raise DamagedError(str(verdict))
+            return version
+    except UnicodeDecodeError:
+        raise DamagedError("its schema is garbled") from None  # SQLite's own message quotes it
     except sqlite3.Error as error:
         if is_damage(error) or getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_ERROR:
             raise DamagedError(str(error)) from error
         raise
 
 
-def _check(connection: sqlite3.Connection, path: bytes, newest: int) -> int:
+def _check_schema(connection: sqlite3.Connection, path: bytes, steps: Sequence[Step]) -> int:
     version = int(connection.execute("PRAGMA user_version").fetchone()["user_version"])
-    _refuse_newer(path, version, newest)
-    tables = connection.execute("SELECT count(*) AS n FROM sqlite_master").fetchone()["n"]
-    if version == 0 and tables == 0:
+    _refuse_newer(path, version, len(steps))
+    schema = _schema(connection)
+    if version == 0 and not schema:
         return 0  # a start was interrupted before the first step
-    identity = connection.execute("PRAGMA application_id").fetchone()["application_id"]
-    if identity != APPLICATION_ID or not 0 < version <= newest:
+    application = connection.execute("PRAGMA application_id").fetchone()["application_id"]
+    if application != APPLICATION_ID or not 0 < version <= len(steps):
         raise DamagedError("it is the database of another program")
-    verdict = connection.execute("PRAGMA quick_check(1)").fetchone()["quick_check"]
-    if verdict != "ok":
-        raise DamagedError(str(verdict))
-    if version == newest:
-        for table, columns in COLUMNS.items():
-            connection.execute(f"SELECT {', '.join(columns.split())} FROM {table} LIMIT 0")  # noqa: S608
+    # SQLite keeps the schema as text. A changed letter in it is no damage to integrity_check, but
+    # renames a column.
+    with closing(_tuned(sqlite3.connect(":memory:", isolation_level=None))) as model:
+        for statement in chain.from_iterable(steps[:version]):
+            model.execute(statement)
+        if any(each not in schema for each in _schema(model)):
+            raise DamagedError("its tables are not those of its version")
     return version
+
+
+def _schema(connection: sqlite3.Connection) -> list[dict[str, object]]:
+    query = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY type, name"
+    return connection.execute(query).fetchall()
+
+
+def _refuse_distrusted(path: bytes, distrusted: Identity | None) -> None:
+    # By identity: another process may have met the same damage and started a new file already.
+    if distrusted is not None and identity_of(path) == distrusted:
+        raise DamagedError("a part of it could not be read")
 
 
 def _refuse_newer(path: bytes, version: int, newest: int) -> None:

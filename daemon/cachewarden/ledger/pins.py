@@ -136,13 +136,11 @@ class PinStore:
             return None
         except RecursionError:
             raise ValueError("it is nested too deeply") from None
-        if not isinstance(content, dict) or not isinstance(content.get("pins"), list):
-            raise ValueError("it is no list of pins")  # noqa: TRY004 - the file's fault, like bad JSON
-        version = content.get("version")
+        version = content.get("version") if isinstance(content, dict) else None
         if isinstance(version, int) and version > VERSION:
             raise PinsUnreadableError(f"{show(self._path(name))} was written by a newer cachewarden")
-        if version != VERSION:
-            raise ValueError("its version is missing")
+        if version != VERSION or not isinstance(content.get("pins"), list):
+            raise ValueError("it is no list of pins")
         return [_pin(each) for each in content["pins"]]
 
     def _unreadable(self, error: Exception) -> PinsUnreadableError:

@@ -27,7 +27,10 @@ def located(location: LocationSpec, changes: Mapping[str, object]) -> Change:
     """A location's row with these columns changed, made if it is missing."""
     columns: Row = {"name": location.name, "path": location.path}
     for column, value in changes.items():
-        columns[column] = str(value) if isinstance(value, Outcome) else cast("Value", value)
+        if isinstance(value, Outcome):
+            columns[column] = str(value)
+        else:
+            columns[column] = min(value, FOREVER) if isinstance(value, int) else cast("Value", value)
     return Change(Kind.PUT, columns)
 
 

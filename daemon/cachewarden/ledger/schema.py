@@ -2,10 +2,12 @@
 
 Each step brings a ledger from version N (its index) to N + 1, in one transaction together with the
 version number (`PRAGMA user_version`); step 0 makes a new one. Steps are only ever added: a released
-step is never edited, because ledgers that it made exist.
+step is never edited, because ledgers that it made exist. What a ledger's tables look like is compared
+word by word with what its steps make: a step may add a column or make a table anew, but not
+rename in place, because SQLite's versions spell the result differently.
 
 Names of entries and paths are BLOBs: two spellings of an é are two entries, and 0xff is a name.
-Types are CHECKs, so that `PRAGMA quick_check` notices a value whose type a bad block changed; STRICT
+Types are CHECKs, so that `PRAGMA integrity_check` notices a value whose type a bad block changed; STRICT
 tables would say it shorter, but need SQLite 3.37, and Python 3.11 on RHEL 9 comes with 3.34.
 """
 
@@ -59,14 +61,5 @@ STEPS: tuple[Step, ...] = (VERSION_1,)
 # "migrated".
 APPLICATION_ID = 0x43574C31  # "CWL1"
 
-# The columns that identify a row, by table; and the ones that a ledger of this version must have.
+# The columns that identify a row, by table.
 KEYS = {"locations": ("key",), "entries": ("location", "name"), "evictions": ("id",)}
-COLUMNS = {
-    "locations": "key name path layout outcome detail recency_source first_scan_ns last_pass_ns"
-    " last_success_ns over_limit_since_ns waiting_since_ns waiting_bytes waiting_entries"
-    " confirmed_until_ns paused_until_ns bytes files entries limit_bytes available usage_complete"
-    " inuse_complete",
-    "entries": "location name first_seen_ns appeared bytes last_use_ns last_use_source",
-    "evictions": "id time_ns location name path entry bytes freed_bytes reason outcome last_use_ns"
-    " last_use_source refetched_ns",
-}

@@ -15,6 +15,9 @@ from cachewarden.ledger import disk
 from cachewarden.ledger.pending import Changes, Pending, Row, Value
 from cachewarden.ledger.schema import STEPS, Step
 
+# The second: what a bad block did to a name can come back in SQLite's own messages.
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
 
 class Store:
     """Rows in, rows out; knows nothing of what they mean. Safe to use from several threads.
@@ -33,7 +36,9 @@ class Store:
         self._pending = Pending()
         self._connection: sqlite3.Connection | None = None
         self._writable = False
-        self._identity: tuple[int, int] | None = None
+        self._identity: disk.Identity | None = None
+        self._distrusted: disk.Identity | None = None
+        self._now_ns = now_ns
         self._notices: list[str] = []
         self.trouble: str | None = None
         self.failed_writes = 0
@@ -42,8 +47,8 @@ class Store:
     def close(self) -> None:
         """Write what is pending, if the disk lets us, and close the file."""
         with self.lock:
-            if self._pending and self._writable:
-                self._flush()
+            if self._pending:
+                self._try_to_write(self._now_ns)
             self._close()
 
     def take_notices(self) -> list[str]:
@@ -69,7 +74,7 @@ class Store:
             if self._connection is not None:
                 try:
                     rows = self._connection.execute(sql, parameters).fetchall()
-                except sqlite3.Error as error:
+                except _ERRORS as error:
                     self._failed(error)
             return self._pending.over(table, rows)
 
@@ -78,40 +83,42 @@ class Store:
         if self._read_only:
             raise RuntimeError("the ledger was opened for reading only")
         with self.lock:
+            self._now_ns = now_ns
             self._pending.add(changes)
             if not self._pending:
                 return
-            if not self._same_file():
-                self._close()
-                self._open(now_ns)
+            self._try_to_write(now_ns)
+
+    def _try_to_write(self, now_ns: int) -> None:
+        if not self._same_file():
+            self._close()
+            self._open(now_ns)
+        if self._writable and not self._flush() and self._connection is None:
+            # The write met damage. Opening again sets the file aside, and the rows go to the new one.
+            self._open(now_ns)
             if self._writable:
                 self._flush()
-            else:
-                self.failed_writes += 1
+        if self._pending:
+            self.failed_writes += 1
 
     def _same_file(self) -> bool:
         # Somebody may have removed the file, or another process set it aside: rows written to an
         # unlinked file would be lost without a word.
-        if not self._writable:
-            return False
-        try:
-            found = os.stat(self._path)
-        except OSError:
-            return False
-        return (found.st_dev, found.st_ino) == self._identity
+        return self._writable and disk.identity_of(self._path) == self._identity
 
     def _open(self, now_ns: int) -> None:
         try:
             if self._read_only:
                 self._connection = disk.open_for_reading(self._state_dir, self._steps)
                 return
-            self._connection, notices = disk.open_for_writing(self._state_dir, now_ns, self._steps)
-            found = os.stat(self._path)
+            self._connection, notices = disk.open_for_writing(
+                self._state_dir, now_ns, self._steps, self._distrusted
+            )
         except (sqlite3.Error, OSError, disk.DamagedError) as error:
             self._failed(error)
             self._open_what_can_be_read()
             return
-        self._identity = (found.st_dev, found.st_ino)
+        self._identity = disk.identity_of(self._path)
         self._notices += notices
         self._writable = True
 
@@ -128,31 +135,32 @@ class Store:
                 self._connection.close()
             self._connection = None
 
-    def _flush(self) -> None:
+    def _flush(self) -> bool:
         assert self._connection is not None
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for sql, rows in self._pending.statements():
                 self._connection.executemany(sql, rows)
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except _ERRORS as error:
             # A full disk has rolled back already, and "no transaction is active" is no news then.
             with suppress(sqlite3.Error):
                 self._connection.execute("ROLLBACK")
             self._failed(error)
-            self.failed_writes += 1
-            return
+            return False
         self._pending.clear()
         if self.trouble is not None:
             self._notices.append("the ledger is written again")
             self.trouble = None
+        return True
 
     def _failed(self, error: Exception) -> None:
         if isinstance(error, sqlite3.Error):
             if getattr(error, "sqlite_errorcode", None) in (None, sqlite3.SQLITE_ERROR):
                 raise error  # a statement of ours is wrong: a bug, and no matter of the disk
             if disk.is_damage(error):
-                self._close()  # the next write opens it again, finds the damage and sets it aside
+                self._distrusted = self._identity
+                self._close()  # the next write opens it again, and sets it aside
         text = f"the ledger cannot be used fully: {error}"
         if self.trouble is None:
             kept = "" if self._read_only else "; what it should hold is kept in memory and written later"
