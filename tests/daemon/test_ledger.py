@@ -1,4 +1,4 @@
-"""What the ledger remembers: entries, uses, evictions, states of locations."""
+"""What the ledger remembers: entries, uses, evictions; and who may ask it at once."""
 
 import os
 import subprocess
@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cachewarden.ledger import FOREVER, EvictionRow, Record, open_ledger
+from cachewarden.ledger import EvictionRow, Record, open_ledger
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.policy import DAY, HOUR, SECOND, Policy
-from cachewarden_policies.reasons import EvictReason, LastUseSource, Outcome
+from cachewarden_policies.reasons import EvictReason, LastUseSource
 
 NOW = 1_700_000_000 * SECOND
 HUB = LocationSpec("hub", b"/data/hub", Policy())
@@ -191,54 +191,6 @@ def test_pruning_keeps_the_newest_rows_and_drops_what_is_too_old(ledger):
     assert [row.entry for row in ledger.history()] == [b"9", b"8", b"7", b"6"]
     ledger.prune(NOW + 8 + DAY, keep=4, age=DAY)
     assert [row.entry for row in ledger.history()] == [b"9", b"8"]
-
-
-def test_a_location_keeps_what_one_change_does_not_name(ledger):
-    ledger.seen(HUB, [], NOW)
-    ledger.update_location(HUB, NOW, outcome=Outcome.SHORT, bytes=7, usage_complete=False)
-    ledger.update_location(HUB, NOW, limit_bytes=5, bytes=8)
-    state = ledger.location_state(HUB.key)
-    assert (state.name, state.path, state.first_scan_ns) == ("hub", b"/data/hub", NOW)
-    assert (state.outcome, state.bytes, state.limit_bytes) == (Outcome.SHORT, 8, 5)
-    assert state.usage_complete is False
-    assert state.inuse_complete is None
-    assert ledger.location_states() == {HUB.key: state}
-    assert ledger.location_state(ODD.key) is None
-
-
-def test_a_confirmation_ends_at_its_deadline(ledger):
-    ledger.confirm(HUB, NOW + HOUR, NOW)
-    state = ledger.location_state(HUB.key)
-    assert state.confirmed(NOW + HOUR - 1)
-    assert not state.confirmed(NOW + HOUR)
-
-
-def test_an_end_after_the_end_of_time_is_for_ever(ledger):
-    ledger.pause(HUB, NOW, 2**70)
-    assert ledger.paused_until(HUB.key, NOW) == FOREVER
-    assert ledger.trouble is None
-
-
-def test_a_pause_of_one_location_leaves_the_others_alone(ledger):
-    ledger.pause(HUB, NOW)
-    assert ledger.paused_until(HUB.key, NOW + 1000 * DAY) == FOREVER
-    assert ledger.paused_until(ODD.key, NOW) is None
-    ledger.resume(HUB, NOW)
-    assert ledger.paused_until(HUB.key, NOW) is None
-
-
-def test_a_pause_of_everything_holds_for_locations_that_appear_later(ledger):
-    ledger.pause(None, NOW, NOW + HOUR)
-    assert ledger.paused_until(ODD.key, NOW + 1) == NOW + HOUR
-    assert ledger.paused_until(ODD.key, NOW + HOUR) is None
-    assert ledger.location_states() == {}, "no location was looked at yet"
-
-
-def test_resuming_everything_takes_back_the_pauses_of_single_locations_too(ledger):
-    ledger.pause(HUB, NOW)
-    ledger.pause(None, NOW)
-    ledger.resume(None, NOW)
-    assert ledger.paused_until(HUB.key, NOW) is None
 
 
 def test_a_reader_sees_what_a_writer_in_another_connection_wrote(ledger, state_dir):
