@@ -1,0 +1,75 @@
+"""In which order unguarded entries are taken: least recently used, oldest, largest or cheapest.
+
+Every order is total and does not depend on the order of the input: ties go to the earlier last
+change, then to the name's bytes, then to the location's key.
+
+Times from the future count as now where they would make an entry young, so that a wrong stamp never
+evicts. They do not count for age: a stamp of the year 2040 would keep its entry for ever.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from cachewarden_policies.policy import Order
+from cachewarden_policies.reasons import Cost
+from cachewarden_policies.situation import Entry
+
+# What missing a byte of it costs, relative to the other classes. Remaking from a neighbouring cache
+# takes moments, computing minutes to hours, a download the same and another site's bandwidth; what
+# is lost is not remade at all. A factor of four keeps each class apart until size or idle time
+# differ by more than that. The cost divides, so that the ranking stays in exact integers.
+_DIVISOR = {cost: 1 << 2 * cost.rank for cost in Cost}
+
+
+def born_ns(entry: Entry, now_ns: int) -> int:
+    """When the entry got its present content: the latest of first seen and a credible last change."""
+    if entry.changed_ns > now_ns:
+        return entry.first_seen_ns
+    return max(entry.first_seen_ns, entry.changed_ns)
+
+
+def cheapness(entry: Entry, now_ns: int) -> int:
+    """How much is won by the entry's removal, for what a miss would cost: the highest goes first.
+
+    The family is GreedyDual-Size-Frequency (L. Cherkasova, "Improving WWW Proxies Performance with
+    Greedy-Dual-Size-Frequency Caching Policy", HP Labs HPL-98-69R1, 1998), which keeps what has a high
+    frequency * cost / size and ages it by a clock. Here the time since the last use stands for both
+    frequency and clock, as no history is needed for it: bytes * idle time / cost.
+
+    Example: 8 GiB of weights (download, cost 16) idle for 10 days score 8 * 10 / 16 = 5; 2 GiB of
+    compiled kernels (rebuild, cost 4) idle for 12 days score 2 * 12 / 4 = 6 and go before them.
+    """
+    idle_ns = max(now_ns - entry.last_use_ns, 0)
+    return entry.bytes * idle_ns // _DIVISOR[entry.cost]
+
+
+def order_keys(entries: Sequence[Entry], order: Order, now_ns: int) -> list[int]:
+    """One integer for each entry, lowest first out."""
+    if order is Order.LRU:
+        # Twice as fast as min() here, a tenth of a second for a million entries.
+        return [e.last_use_ns if e.last_use_ns < now_ns else now_ns for e in entries]  # noqa: FURB136
+    if order is Order.OLDEST:
+        return [born_ns(e, now_ns) for e in entries]
+    if order is Order.LARGEST:
+        return [-e.bytes for e in entries]
+    return [-cheapness(e, now_ns) for e in entries]
+
+
+def with_ties(
+    rows: Sequence[int], keys: Sequence[int], tie: Callable[[int], tuple[int, bytes, int]]
+) -> Iterator[int]:
+    """Rows that are sorted by `keys[row]`, and those of the same key by `tie(row)`.
+
+    A tuple for each row would take twice as long to sort, real keys hardly ever tie, and a plan looks
+    at a part of the rows only: ties are resolved where the walk gets to.
+    """
+    start, total = 0, len(rows)
+    while start < total:
+        key = keys[rows[start]]
+        stop = start + 1
+        while stop < total and keys[rows[stop]] == key:
+            stop += 1
+        if stop - start == 1:
+            yield rows[start]
+        else:
+            yield from sorted(rows[start:stop], key=tie)
+        start = stop
