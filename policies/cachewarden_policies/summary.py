@@ -1,7 +1,7 @@
 """From a finished run to the plan that everybody reads: verdicts, needs, shortfalls, what blocks."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from cachewarden_policies.bounds import Dimension, effective_limits
 from cachewarden_policies.brake import marginal_gains
@@ -34,10 +34,11 @@ def summarise(situation: Situation, run: Run, holds: Holds) -> Plan:
         reasons = all_reasons[span.start : span.stop]
         verdicts = Verdicts(location.key, reasons, evicted[number])
         blocked = _blocked(location.entries, reasons) if number in short else {}
-        brake = number in holds.braked
-        plans.append(_location_plan(location, run.locations[number], verdicts, blocked, brake=brake))
-    others = [_scope_plan(scope, Dimension.BYTES, Dimension.FILES) for scope in run.pools]
-    others += [_scope_plan(s, Dimension.DISK_BYTES, Dimension.DISK_INODES) for s in run.filesystems]
+        plan = _location_plan(location, run.locations[number], verdicts)
+        plans.append(replace(plan, blocked=blocked, brake=number in holds.braked, short=number in short))
+    keys = [location.key for location in roster.locations]
+    others = [_scope_plan(scope, keys, Dimension.BYTES, Dimension.FILES) for scope in run.pools]
+    others += [_scope_plan(s, keys, Dimension.DISK_BYTES, Dimension.DISK_INODES) for s in run.filesystems]
     return Plan(tuple(plans), tuple(others))
 
 
@@ -71,9 +72,7 @@ def _reasons(run: Run, holds: Holds) -> list[EvictReason | KeepReason]:
     return reasons
 
 
-def _location_plan(
-    location: Location, scope: Scope, verdicts: Verdicts, blocked: Mapping[KeepReason, int], *, brake: bool
-) -> LocationPlan:
+def _location_plan(location: Location, scope: Scope, verdicts: Verdicts) -> LocationPlan:
     limits = effective_limits(location.policy)
     limit = limits.max_size
     sizes = [need for need in scope.needs if need.dimension == Dimension.BYTES]
@@ -87,8 +86,6 @@ def _location_plan(
         shortfall_bytes=_left(sizes),
         planned_bytes=sum(verdict.gain_bytes for verdict in verdicts.evicted),
         over_limit=any(need.bound.crossed for need in scope.needs),
-        brake=brake,
-        blocked=blocked,
     )
 
 
@@ -101,10 +98,11 @@ def _blocked(entries: Sequence[Entry], reasons: Sequence[EvictReason | KeepReaso
     return blocked
 
 
-def _scope_plan(scope: Scope, first: Dimension, second: Dimension) -> ScopePlan:
+def _scope_plan(scope: Scope, keys: Sequence[str], first: Dimension, second: Dimension) -> ScopePlan:
     sizes = [need for need in scope.needs if need.dimension == first]
     files = [need for need in scope.needs if need.dimension == second]
-    return ScopePlan(scope.name, _asked(sizes), _left(sizes), _asked(files), _left(files))
+    members = tuple(keys[number] for number in scope.numbers)
+    return ScopePlan(scope.name, members, _asked(sizes), _left(sizes), _asked(files), _left(files))
 
 
 def _is_short(scope: Scope) -> bool:

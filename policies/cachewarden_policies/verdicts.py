@@ -85,7 +85,8 @@ class LocationPlan:
     size limits ask for, `shortfall_bytes` what of that no candidate can give (also when max_share
     or report-only hold it back). `planned_bytes` is the sum of the location's marginal gains.
     `blocked` says, for each reason, how many bytes of entries it keeps, when something is short.
-    `brake` is true when max_share cut this plan. `over_limit` is true while a limit is crossed.
+    `brake` is true when max_share cut this plan. `over_limit` is true while a limit is crossed,
+    `short` when a limit of the location, or of a scope that it belongs to, stays crossed after the plan.
     `limit_bytes` is the soft limit in force, `target_bytes` where eviction stops.
     """
 
@@ -99,6 +100,7 @@ class LocationPlan:
     planned_bytes: int = 0
     over_limit: bool = False
     brake: bool = False
+    short: bool = False
     blocked: Mapping[KeepReason, int] = field(default_factory=dict)
 
     @property
@@ -111,9 +113,13 @@ class LocationPlan:
 
 @dataclass(frozen=True, slots=True)
 class ScopePlan:
-    """Need and shortfall of a pool or a filesystem, in bytes and inodes (files for a pool)."""
+    """Need and shortfall of a pool or a filesystem, in bytes and inodes (files for a pool).
+
+    `members` are the keys of its locations.
+    """
 
     scope: str
+    members: tuple[str, ...] = ()
     need_bytes: int = 0
     shortfall_bytes: int = 0
     need_files: int = 0

@@ -1,0 +1,58 @@
+"""What restrains a location in this pass: pauses, quiet hours, learning, the clock, `max_share`."""
+
+from dataclasses import dataclass
+
+from cachewarden import recency
+from cachewarden.enforce.survey import Survey
+from cachewarden.ledger import LocationState
+from cachewarden_policies.policy import HOUR
+from cachewarden_policies.situation import Circumstances
+
+CLOCK_TOLERANCE = HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class Mood:
+    """What holds for the whole pass, whatever the location.
+
+    `quiet`: quiet hours. `clock_suspect`: the wall clock moved against the monotonic clock.
+    `confirmed`: `once --yes`, max_share does not apply to this pass.
+    """
+
+    quiet: bool = False
+    clock_suspect: bool = False
+    confirmed: bool = False
+
+
+def circumstances(
+    survey: Survey, state: LocationState, mood: Mood, now_ns: int, *, paused: bool
+) -> Circumstances:
+    """The restraints on one location, at the start of a pass."""
+    spec = survey.spec
+    return Circumstances(
+        enforce=spec.enforce and not paused,
+        quiet=mood.quiet,
+        learning=recency.learning(state.first_scan_ns, spec.policy.learn, survey.atime_mode, now_ns),
+        clock_suspect=mood.clock_suspect,
+        waiting=state.waiting_since_ns is not None,
+        confirmed=mood.confirmed or state.confirmed(now_ns),
+        bytes_at_start=survey.inventory.bytes,
+    )
+
+
+class ClockWatch:
+    """Notices a wall clock that jumped: more than an hour against the monotonic one since the last pass.
+
+    A pass right after a jump would find everything a year old. Age and idle rules wait for one
+    pass; the next one finds both clocks agreeing again, and believes them.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[int, int] | None = None
+
+    def suspect(self, wall_ns: int, monotonic_ns: int) -> bool:
+        """Whether the wall clock jumped since this was asked before; False at the first time."""
+        last, self._last = self._last, (wall_ns, monotonic_ns)
+        if last is None:
+            return False
+        return abs((wall_ns - last[0]) - (monotonic_ns - last[1])) > CLOCK_TOLERANCE

@@ -1,0 +1,273 @@
+"""The entry points of a pass: run it, look without touching, apply a plan, evict one entry."""
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+
+from cachewarden.clock import Clock
+from cachewarden.enforce import books, reporting
+from cachewarden.enforce.carry_out import Scene, carry_out
+from cachewarden.enforce.circumstances import Mood, circumstances
+from cachewarden.enforce.guards import Guards, inuse_complete
+from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.scopes import filesystems, pools
+from cachewarden.enforce.survey import Survey, opened, survey
+from cachewarden.enforce.victims import Victims
+from cachewarden.enforce.work import Work
+from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
+from cachewarden.evict import Evictor, Surroundings, Trash, recover
+from cachewarden.kernel import statfs
+from cachewarden.ledger import Ledger, PinStore
+from cachewarden.locks import location_lock, lock_path
+from cachewarden.mountinfo import Mount, foreign_mounts
+from cachewarden.report import LocationReport, PassReport
+from cachewarden.spec import LocationSpec, Territory
+from cachewarden_policies import situation
+from cachewarden_policies.reasons import KeepReason, Outcome
+from cachewarden_policies.verdicts import Plan
+
+Narrow = Callable[[Survey], Mapping[int, KeepReason]]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a pass needs of the world. `trusted` are the users whose links on the way are followed."""
+
+    ledger: Ledger
+    pins: PinStore
+    clock: Clock
+    surroundings: Surroundings
+    runtime_dir: bytes
+    command: str
+    trusted: frozenset[int] = frozenset({0})
+    journal: Journal = field(default_factory=Silent)
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a pass is asked to do. `wait_ns` for locks, `requested_free` bytes by `once --free`."""
+
+    mood: Mood = field(default_factory=Mood)
+    wait_ns: int = 0
+    requested_free: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Surveys of locations, and reports of those that could not be looked at. Valid while open."""
+
+    surveys: tuple[Survey, ...]
+    missing: tuple[tuple[LocationSpec, LocationReport], ...]
+    guards: Guards
+    trashes: Mapping[str, Trash]  # by key; empty when nothing is locked
+    now_ns: int
+
+
+class Enforcer:
+    """Runs passes. One for a process; threads may call it at once, each for locations of its own."""
+
+    def __init__(self, means: Means) -> None:
+        self.means = means
+        # Members of pools that another thread's pass measured last: a pool is planned over all.
+        self._last: dict[str, situation.Location] = {}
+        self._last_lock = threading.Lock()
+
+    def run(
+        self,
+        territory: Territory,
+        group: Sequence[LocationSpec],
+        orders: Orders,
+        stop: Callable[[], bool] = lambda: False,
+        narrow: Narrow = lambda _: {},
+    ) -> PassReport:
+        """One pass over `group`, locations that belong together (`scopes.groups`).
+
+        What cannot be looked at is reported so and stops nothing. `narrow` adds hard guards by index,
+        for a pass that may do less than another (`apply`). Raises LocationLockedError.
+        """
+        begun = self.means.clock.monotonic_ns()
+        with self.surveyed(group, orders, locked=True) as findings, ExitStack() as stack:
+            works = [self._work(found, stack, orders, findings, narrow) for found in findings.surveys]
+            plan = self._evict(territory, works, orders, findings, stop)
+            if any(work.changed for work in works) and not stop():
+                # Somebody writes here: what changed under way is measured and planned anew, once.
+                for work in works:
+                    self._look_again(work, orders, findings, narrow)
+                plan = self._evict(territory, works, orders, findings, stop)
+            seconds = (self.means.clock.monotonic_ns() - begun) / 1e9
+            reports = [self._close(work, plan, findings, seconds) for work in works]
+            for spec, report in findings.missing:
+                books.record_missing(self.means.ledger, spec, report, findings.now_ns)
+                self.means.journal.finished(spec, report, seconds)
+        return PassReport((*reports, *(report for _, report in findings.missing)))
+
+    @contextmanager
+    def surveyed(
+        self, group: Sequence[LocationSpec], orders: Orders, *, locked: bool = False
+    ) -> Iterator[Findings]:
+        """Survey `group`; the surveys' descriptors are open, and their locks held, within the block."""
+        now_ns = self.means.clock.wall_ns()
+        guards = self._guards(now_ns)
+        surveys: list[Survey] = []
+        missing: list[tuple[LocationSpec, LocationReport]] = []
+        with ExitStack() as stack:
+            roots: list[tuple[LocationSpec, tuple[int, Mount]]] = []
+            for spec in group:
+                try:
+                    roots.append((spec, stack.enter_context(opened(spec, self.means.trusted))))
+                except LocationUnavailableError as error:
+                    missing.append((spec, reporting.missing(spec, str(error))))
+            for lock in sorted({self._lock_path(fd) for _, (fd, _) in roots}) if locked else ():
+                # In one order everywhere, so that two processes never wait for each other in a circle.
+                stack.enter_context(
+                    location_lock(
+                        lock, command=self.means.command, clock=self.means.clock, wait_ns=orders.wait_ns
+                    )
+                )
+            trashes: dict[str, Trash] = {}
+            for spec, root in roots:
+                try:
+                    if locked:
+                        trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
+                        self._recover(spec, trashes[spec.key])
+                    surveys.append(self._survey(spec, root, guards, now_ns))
+                except LocationUnavailableError as error:
+                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}")))
+                except (OSError, LayoutError) as error:
+                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}", Outcome.FAILED)))
+            yield Findings(tuple(surveys), tuple(missing), guards, trashes, now_ns)
+
+    def _lock_path(self, root_fd: int) -> bytes:
+        found = os.fstat(root_fd)
+        return lock_path(self.means.runtime_dir, found.st_dev, found.st_ino)
+
+    def _guards(self, now_ns: int) -> Guards:
+        mounts = foreign_mounts()
+        try:
+            pins = self.means.pins.load(now_ns)
+        except PinsUnreadableError as error:
+            self.means.journal.notice(f"{error}: everything counts as pinned")
+            return Guards(None, mounts)
+        for notice in pins.notices:
+            self.means.journal.notice(notice)
+        return Guards(tuple(pins.active(now_ns)), mounts)
+
+    def _survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
+        found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
+        if found.refetched_bytes:
+            self.means.journal.refetched(spec, found.refetched_bytes)
+        return found
+
+    def _recover(self, spec: LocationSpec, trash: Trash) -> None:
+        """Finish or take back what a killed process left in the trash; before anything is measured."""
+        for text in recover(trash):
+            self.means.journal.notice(f"{spec.name}: {text}")
+
+    def _work(
+        self, found: Survey, stack: ExitStack, orders: Orders, findings: Findings, narrow: Narrow
+    ) -> Work:
+        evictor = stack.enter_context(
+            Evictor(
+                findings.trashes[found.spec.key],
+                self.means.surroundings,
+                now_ns=findings.now_ns,
+                clock=self.means.clock,
+                lease_trusted=found.lease_trusted,
+            )
+        )
+        work = Work(
+            survey=found,
+            evictor=evictor,
+            victims=Victims(found, findings.now_ns),
+            location=self._location(found, orders, findings.now_ns, narrow(found)),
+            numbers=tuple(range(len(found.facts))),
+            bytes_before=found.inventory.bytes,
+            avail_before=found.space.avail_bytes,
+        )
+        with self._last_lock:
+            self._last[found.spec.key] = work.location
+        return work
+
+    def _location(
+        self, found: Survey, orders: Orders, now_ns: int, more: Mapping[int, KeepReason]
+    ) -> situation.Location:
+        state = books.state_of(self.means.ledger, found.spec)
+        paused = self.means.ledger.paused_until(found.spec.key, now_ns) is not None
+        return situation.Location(
+            key=found.spec.key,
+            policy=found.spec.policy,
+            usage_bytes=found.inventory.bytes,
+            usage_files=found.inventory.files,
+            entries=[
+                replace(entry, veto=entry.veto or more[index]) if index in more else entry
+                for index, entry in enumerate(found.facts)
+            ],
+            shares=[
+                situation.Share(
+                    each.owners,
+                    each.bytes,
+                    each.files,
+                    outside=each.outside,
+                    kept=each.claim is not None and each.claim.kept,
+                )
+                for each in found.inventory.shares
+            ],
+            circumstances=circumstances(found, state, orders.mood, now_ns, paused=paused),
+        )
+
+    def _look_again(self, work: Work, orders: Orders, findings: Findings, narrow: Narrow) -> None:
+        """Survey a location a second time in a pass. Who was busy stays busy; who changed may go now."""
+        spec = work.survey.spec
+        root = work.survey.root_fd, work.survey.mount
+        try:
+            found = self._survey(spec, root, findings.guards, self.means.clock.wall_ns())
+        except (LocationUnavailableError, OSError):
+            return  # gone meanwhile: what was found before stands, and nothing of it can be evicted
+        busy = {
+            index: work.busy[entry.name]
+            for index, entry in enumerate(found.inventory.entries)
+            if work.busy.get(entry.name, KeepReason.CHANGED) is not KeepReason.CHANGED
+        }
+        location = self._location(found, orders, findings.now_ns, {**narrow(found), **busy})
+        work.restart(found, Victims(found, self.means.clock.wall_ns()), location)
+
+    def _evict(
+        self,
+        territory: Territory,
+        works: Sequence[Work],
+        orders: Orders,
+        findings: Findings,
+        stop: Callable[[], bool],
+    ) -> Plan:
+        mine = {work.key for work in works}
+        joint = pools(territory.pools, territory.locations)
+        wanted = {key for pool in joint for key in pool.members} - mine
+        with self._last_lock:
+            elsewhere = [self._last[key] for key in sorted(wanted) if key in self._last]
+        known = mine | {location.key for location in elsewhere}
+        scene = Scene(
+            now_ns=findings.now_ns,
+            works=works,
+            elsewhere=elsewhere,
+            pools=[
+                replace(pool, members=tuple(key for key in pool.members if key in known)) for pool in joint
+            ],
+            filesystems=filesystems([work.survey for work in works], orders.requested_free),
+        )
+        return carry_out(scene, self.means.journal, stop)
+
+    def _close(self, work: Work, plan: Plan, findings: Findings, seconds: float) -> LocationReport:
+        work.evictor.close()
+        freed = statfs.usage(work.survey.root_fd).avail_bytes - work.avail_before
+        complete = inuse_complete(work.survey.spec, work.survey.mount, findings.guards)
+        report = reporting.of_pass(work, plan, freed, inuse_complete=complete)
+        books.record_evictions(self.means.ledger, work, findings.now_ns)
+        books.record_pass(self.means.ledger, work, report, findings.now_ns)
+        for notice in self.means.ledger.take_notices():
+            self.means.journal.notice(notice)
+        with self._last_lock:
+            self._last[work.key] = work.location
+        self.means.journal.finished(work.survey.spec, report, seconds)
+        return report

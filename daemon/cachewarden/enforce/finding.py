@@ -1,0 +1,51 @@
+"""From a path that somebody typed to the entry that it means."""
+
+import os
+
+from cachewarden.errors import UsageError
+from cachewarden.inventory import Inventory
+from cachewarden.paths import show
+from cachewarden.spec import LocationSpec, Territory
+from cachewarden.tree import split_path
+
+
+def location_of(territory: Territory, path: bytes) -> tuple[LocationSpec, bytes]:
+    """The location that `path` (absolute) lies in, and the path relative to it.
+
+    Links on the way are resolved, but not the last component: an entry may itself be a link. Raises
+    UsageError when no location has it.
+    """
+    parent, name = os.path.split(path)
+    for candidate in (os.path.normpath(path), os.path.join(os.path.realpath(parent), name)):
+        for spec in (*territory.locations, *territory.missing):
+            if candidate == spec.path or candidate.startswith(spec.path + b"/"):
+                return spec, candidate[len(spec.path) + 1 :]
+    known = ", ".join(sorted({show(spec.path) for spec in territory.locations})) or "none is configured"
+    raise UsageError(f"{show(path)}: not in any location ({known})")
+
+
+def entry_at(inventory: Inventory, relative: bytes) -> int | None:
+    """The entry that goes by this name, or the innermost one that has this path; None for foreign things.
+
+    A path that several entries lie below (`models--o--m` with two revisions) means none of them.
+    """
+    owners: dict[bytes, int] = {}
+    for index, entry in enumerate(inventory.entries):
+        if entry.name == relative:
+            return index
+        owners.update((path, index) for path in entry.claim.paths)
+    while relative:
+        if relative in owners:
+            return owners[relative]
+        relative = split_path(relative)[0]
+    return None
+
+
+def names_below(inventory: Inventory, relative: bytes) -> list[bytes]:
+    """Names of the entries that have a path at or below `relative`, for a helpful error."""
+    prefix = relative + b"/" if relative else b""
+    return [
+        entry.name
+        for entry in inventory.entries
+        if any(path == relative or path.startswith(prefix) for path in entry.claim.paths)
+    ]

@@ -1,0 +1,110 @@
+"""Hard guards that are known before anything is tried: layout, mounts, pins, other nodes.
+
+Whether an entry is in use is not asked here: that answer is only worth something at the moment of
+the eviction, and `evict` asks the kernel then.
+"""
+
+import os
+from dataclasses import dataclass
+
+from cachewarden.inventory import Entry
+from cachewarden.ledger import Pin, covers
+from cachewarden.mountinfo import ForeignMounts, Mount, busy_below, is_network_or_unknown
+from cachewarden.spec import LocationSpec
+from cachewarden_policies import situation
+from cachewarden_policies.reasons import KeepReason
+
+# Filesystems on which a write lease is refused while anybody has the file open or mapped. An overlay
+# grants one while the lower file is open elsewhere, so it is not among them.
+_LEASE_TRUSTED = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"tmpfs", b"f2fs"})
+
+
+@dataclass(frozen=True, slots=True)
+class Guards:
+    """What guards a pass, gathered once: pins in force, and the mounts of all namespaces.
+
+    `pins` is None when the pins could not be read: then everything counts as pinned.
+    """
+
+    pins: tuple[Pin, ...] | None
+    mounts: ForeignMounts
+
+    def busy_below(self, root_fd: int) -> frozenset[bytes]:
+        """Relative paths in a location that some namespace has mounted, or mounted upon."""
+        return busy_below(root_fd, self.mounts)
+
+    def pin_of(self, spec: LocationSpec, entry: Entry) -> Pin | None:
+        """The pin in force that covers an entry."""
+        for pin in self.pins or ():
+            if any(covers(pin, os.path.join(spec.path, path)) for path in entry.claim.paths):
+                return pin
+        return None
+
+
+def veto_of(  # noqa: PLR0913 - the guards' whole evidence, each named at the one call
+    spec: LocationSpec,
+    mount: Mount,
+    entry: Entry,
+    facts: situation.Entry,
+    guards: Guards,
+    *,
+    busy: frozenset[bytes],
+    now_ns: int,
+) -> KeepReason | None:
+    """The first hard guard that holds an entry, or None."""
+    if entry.claim.keep is not None:
+        return entry.claim.keep
+    if entry.measure.obstacle is not None:
+        return entry.measure.obstacle
+    if busy and any(_meets(path, place) for path in entry.claim.paths for place in busy):
+        return KeepReason.MOUNTPOINT
+    if guards.pins is None or guards.pin_of(spec, entry) is not None:
+        return KeepReason.PINNED
+    if is_shared(spec, mount) and not _idle_enough(spec, facts, now_ns):
+        return KeepReason.OTHER_NODE
+    return None
+
+
+def _meets(path: bytes, place: bytes) -> bool:
+    # Mounted in it, or it lies under something that is mounted elsewhere.
+    return path == place or place.startswith(path + b"/") or path.startswith(place + b"/")
+
+
+def is_shared(spec: LocationSpec, mount: Mount) -> bool:
+    """Whether other machines may use the location: as configured, else by its filesystem's type."""
+    if spec.shared == "auto":
+        return is_network_or_unknown(mount.fstype) or is_exported(mount, spec.path)
+    return spec.shared == "yes"
+
+
+def is_exported(mount: Mount, path: bytes) -> bool:
+    """Whether this kernel's NFS server exports the location, or anything on its mount.
+
+    Opens over NFSv3 are invisible to leases. /proc/fs/nfsd/exports lists the exported paths
+    (nfsd(7)); where it does not exist, there is no server.
+    """
+    try:
+        with open("/proc/fs/nfsd/exports", "rb") as exports:
+            lines = exports.read().splitlines()
+    except OSError:
+        return False
+    exported = [line.split(b"\t")[0] for line in lines if line and not line.startswith(b"#")]
+    return any(_meets(path, each) or _meets(mount.point, each) for each in exported)
+
+
+def lease_trusted(mount: Mount) -> bool:
+    """Whether a granted write lease proves that nobody has the file open, on this filesystem."""
+    return mount.fstype in _LEASE_TRUSTED
+
+
+def _idle_enough(spec: LocationSpec, facts: situation.Entry, now_ns: int) -> bool:
+    if spec.shared_without_agents != "idle":
+        return False
+    return now_ns - max(facts.last_use_ns, facts.changed_ns) >= spec.shared_idle
+
+
+def inuse_complete(spec: LocationSpec, mount: Mount, guards: Guards) -> bool:
+    """Whether "nobody uses it" can be known in a location: leases prove it, all mount namespaces could
+    be looked at, and no other machine may use it.
+    """
+    return lease_trusted(mount) and guards.mounts.complete and not is_shared(spec, mount)

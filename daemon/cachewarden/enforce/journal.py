@@ -1,0 +1,56 @@
+"""Who wants to hear of a pass while it runs: the service's log and counters, a command's progress."""
+
+from typing import Protocol
+
+from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry
+from cachewarden.spec import LocationSpec
+
+
+class Journal(Protocol):
+    """Told of each thing once, when it has happened. Must not raise, and must not take long."""
+
+    def measured(self, spec: LocationSpec, files: int, size: int) -> None:
+        """A walk goes on: files and bytes so far."""
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+        """An entry is gone."""
+
+    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
+        """A victim turned out to be busy or changed."""
+
+    def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
+        """The filesystem refused; the pass goes on."""
+
+    def refetched(self, spec: LocationSpec, size: int) -> None:
+        """So many bytes came back within days of their eviction."""
+
+    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
+        """The pass over a location ended."""
+
+    def notice(self, text: str) -> None:
+        """A sentence for people: a ledger that was set aside, a trash that was recovered."""
+
+
+class Silent:
+    """Nobody listens."""
+
+    def measured(self, spec: LocationSpec, files: int, size: int) -> None:
+        """Ignored."""
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+        """Ignored."""
+
+    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
+        """Ignored."""
+
+    def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
+        """Ignored."""
+
+    def refetched(self, spec: LocationSpec, size: int) -> None:
+        """Ignored."""
+
+    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
+        """Ignored."""
+
+    def notice(self, text: str) -> None:
+        """Ignored."""

@@ -1,0 +1,121 @@
+"""From what a pass did, or a plan says, to the report that people, programs and metrics read."""
+
+from cachewarden.enforce.survey import Survey
+from cachewarden.enforce.work import Work
+from cachewarden.report import EvictedEntry, LocationReport, SparedEntry
+from cachewarden.spec import LocationSpec
+from cachewarden_policies.reasons import EvictReason, KeepReason, Outcome
+from cachewarden_policies.verdicts import LocationPlan, Plan, Verdict
+
+
+def missing(spec: LocationSpec, reason: str, outcome: Outcome = Outcome.UNAVAILABLE) -> LocationReport:
+    """The report of a location that could not be looked at."""
+    return LocationReport(
+        spec.name, spec.path, spec.layout, outcome, usage_complete=False, warnings=(reason,)
+    )
+
+
+def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bool) -> LocationReport:
+    """What became of one location. `plan` is the last one of the pass: what it still wants is short."""
+    survey, last = work.survey, plan.of(work.key)
+    first = work.first_plan or last
+    spared = dict(work.spared)
+    if _wanted(first) or _wanted(last):
+        for verdict in last.verdicts:
+            entry = work.survey.facts[work.numbers[verdict.index]]
+            if entry.name not in spared and _guarded(verdict):
+                assert isinstance(verdict.reason, KeepReason)
+                spared[entry.name] = SparedEntry(entry.name, entry.bytes, verdict.reason)
+    return LocationReport(
+        name=survey.spec.name,
+        path=survey.spec.path,
+        layout=survey.inventory.layout,
+        outcome=_outcome(last, evicted=bool(work.evicted)),
+        bytes_before=work.bytes_before,
+        bytes_after=work.location.usage_bytes,
+        limit_bytes=first.limit_bytes,
+        target_bytes=first.target_bytes,
+        need_bytes=first.need_bytes,
+        shortfall_bytes=_shortfall(last, plan),
+        usage_complete=survey.inventory.complete,
+        inuse_complete=inuse_complete,
+        evicted=tuple(work.evicted),
+        spared=tuple(spared.values()),
+        failed=tuple(work.failed.values()),
+        foreign_bytes=survey.inventory.foreign_bytes,
+        blocked=last.blocked,
+        disk_freed_bytes=disk_freed_bytes,
+        warnings=survey.warnings,
+    )
+
+
+def of_plan(survey: Survey, plan: Plan, *, inuse_complete: bool, size: int | None = None) -> LocationReport:
+    """What a pass would do to one location, with a verdict for each of its entries."""
+    mine = plan.of(survey.spec.key)
+    would = sorted((verdict for verdict in mine.verdicts if verdict.evict), key=lambda each: each.rank or 0)
+    kept = [verdict for verdict in mine.verdicts if not verdict.evict]
+    before = survey.inventory.bytes if size is None else size
+    return LocationReport(
+        name=survey.spec.name,
+        path=survey.spec.path,
+        layout=survey.inventory.layout,
+        outcome=_outcome(mine, evicted=bool(would)),
+        bytes_before=before,
+        bytes_after=before - mine.planned_bytes,
+        limit_bytes=mine.limit_bytes,
+        target_bytes=mine.target_bytes,
+        need_bytes=mine.need_bytes,
+        shortfall_bytes=_shortfall(mine, plan),
+        usage_complete=survey.inventory.complete,
+        inuse_complete=inuse_complete,
+        evicted=tuple(_would_evict(survey, verdict) for verdict in would),
+        spared=tuple(_kept(survey, verdict) for verdict in kept),
+        foreign_bytes=survey.inventory.foreign_bytes,
+        blocked=mine.blocked,
+        disk_freed_bytes=0,
+        warnings=survey.warnings,
+    )
+
+
+def _would_evict(survey: Survey, verdict: Verdict) -> EvictedEntry:
+    entry, facts = survey.inventory.entries[verdict.index], survey.facts[verdict.index]
+    assert isinstance(verdict.reason, EvictReason)
+    return EvictedEntry(
+        entry=entry.name,
+        bytes=facts.bytes,
+        freed_bytes=verdict.disk_gain_bytes,
+        reason=verdict.reason,
+        last_use_ns=facts.last_use_ns,
+        last_use_source=facts.last_use_source,
+        dev=entry.dev,
+        ino=entry.ino,
+        newest_ns=entry.measure.newest_ns,
+    )
+
+
+def _kept(survey: Survey, verdict: Verdict) -> SparedEntry:
+    facts = survey.facts[verdict.index]
+    assert isinstance(verdict.reason, KeepReason)
+    return SparedEntry(facts.name, facts.bytes, verdict.reason)
+
+
+def _guarded(verdict: Verdict) -> bool:
+    return verdict.reason not in (KeepReason.WITHIN_LIMITS, KeepReason.NO_GAIN) and not verdict.evict
+
+
+def _wanted(plan: LocationPlan) -> bool:
+    return plan.over_limit or plan.brake or any(verdict.evict for verdict in plan.verdicts)
+
+
+def _shortfall(mine: LocationPlan, plan: Plan) -> int:
+    """What is missing: of its own limits, or of the worst scope that it belongs to."""
+    scopes = [scope.shortfall_bytes for scope in plan.scopes if mine.location in scope.members]
+    return max([mine.shortfall_bytes, *scopes])
+
+
+def _outcome(mine: LocationPlan, *, evicted: bool) -> Outcome:
+    if mine.brake:
+        return Outcome.WAITING
+    if mine.short:
+        return Outcome.SHORT
+    return Outcome.TRIMMED if evicted else Outcome.WITHIN_LIMITS

@@ -1,0 +1,80 @@
+"""One location in the hands of a pass: the survey it started from, and what became of its entries."""
+
+from dataclasses import dataclass, field, replace
+
+from cachewarden.enforce.survey import Survey
+from cachewarden.enforce.victims import Victims
+from cachewarden.evict import Evictor
+from cachewarden.report import EvictedEntry, FailedEntry, SparedEntry
+from cachewarden_policies import situation
+from cachewarden_policies.progress import advance
+from cachewarden_policies.reasons import KeepReason
+from cachewarden_policies.verdicts import LocationPlan
+
+
+@dataclass(slots=True)
+class Work:
+    """State of one location during a pass. Only `carry_out` changes it.
+
+    `location` is what the next plan looks at; `numbers` maps its entries to those of the survey.
+    `removed` and `busy` are indices into the survey's entries; `by_name` outlives a second survey.
+    """
+
+    survey: Survey
+    evictor: Evictor
+    victims: Victims
+    location: situation.Location
+    numbers: tuple[int, ...]
+    bytes_before: int
+    avail_before: int
+    removed: set[int] = field(default_factory=set)
+    busy: dict[bytes, KeepReason] = field(default_factory=dict)
+    evicted: list[EvictedEntry] = field(default_factory=list)
+    spared: dict[bytes, SparedEntry] = field(default_factory=dict)
+    failed: dict[bytes, FailedEntry] = field(default_factory=dict)
+    changed: bool = False  # something changed under way: measure again before the pass ends
+    disk_bytes: int = 0  # what the filesystem should have got back
+    disk_inodes: int = 0
+    freed_bytes: int = 0
+    first_plan: LocationPlan | None = None
+    last_plan: LocationPlan | None = None
+
+    @property
+    def key(self) -> str:
+        """The location's key."""
+        return self.survey.spec.key
+
+    def restart(self, survey: Survey, victims: Victims, location: situation.Location) -> None:
+        """Go on with a second survey of the same location; what was done so far stays in the books."""
+        so_far = self.location.circumstances
+        self.survey = survey
+        self.victims = victims
+        self.numbers = tuple(range(len(survey.facts)))
+        self.removed = set()
+        self.changed = False
+        self.location = replace(
+            location,
+            circumstances=replace(
+                location.circumstances,
+                bytes_at_start=so_far.bytes_at_start,
+                evicted_bytes=so_far.evicted_bytes,
+                evicted_entries=so_far.evicted_entries,
+            ),
+        )
+
+    def take(self, removed: set[int], vetoes: dict[int, KeepReason]) -> None:
+        """Book what a round did; indices are those of `location.entries` at the round's plan."""
+        progress = advance(self.location, removed, vetoes)
+        self.removed |= {self.numbers[index] for index in removed}
+        self.numbers = tuple(self.numbers[index] for index in progress.kept)
+        self.disk_bytes += progress.disk_bytes
+        self.disk_inodes += progress.disk_inodes
+        so_far = progress.location.circumstances
+        self.location = replace(
+            progress.location,
+            circumstances=replace(
+                so_far,
+                evicted_bytes=so_far.evicted_bytes + progress.gained_bytes,
+                evicted_entries=so_far.evicted_entries + len(removed),
+            ),
+        )
