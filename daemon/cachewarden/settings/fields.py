@@ -194,7 +194,7 @@ Checkpoints = Annotated[
     PlainValidator(parse_checkpoints),
     WithJsonSchema({"type": ["string", "object"], "examples": ["never", {"keep_newest": 3}]}),
 ]
-Unsupported = Annotated[int | None, PlainValidator(refuse), WithJsonSchema({"not": {}})]
+Unsupported = Annotated[int | None, PlainValidator(refuse), WithJsonSchema({"const": "none"})]
 UnsupportedFlag = Annotated[
     bool, PlainValidator(refuse_true), WithJsonSchema({"type": "boolean", "const": False})
 ]

@@ -53,12 +53,11 @@ class Layer:
     def problem(self, path: Path, sentence: str) -> str:
         """`FILE:LINE: section.key = value: sentence`, or the variable's name in place of the file."""
         found = self.origin(path)
-        exact = path in self.origins
-        typed = _one_line(found.raw) if exact else ""
+        typed = shortened(found.raw)
         if found.variable:
-            return f"{found.source}={typed}: {dotted(path)}: {sentence}"
-        value = f" = {typed}" if typed else ""
-        return f"{found}: {dotted(path)}{value}: {sentence}"
+            return printable(f"{found.source}={typed}: {dotted(path)}: {sentence}")
+        value = f" = {typed}" if typed and path in self.origins else ""
+        return printable(f"{found}: {dotted(path)}{value}: {sentence}")
 
     def value(self, path: Path) -> Any:
         """The TOML value at a path that is there."""
@@ -70,10 +69,11 @@ class Layer:
     def put(self, path: Path, value: Any, origin: Origin) -> bool:
         """Set one key; False when a part of the way there is not a table."""
         here = self.tree
-        for part in path[:-1]:
+        for length, part in enumerate(path[:-1], 1):
             below = here.setdefault(part, {})
             if not isinstance(below, dict):
                 return False
+            self.origins.setdefault(path[:length], origin)
             here = below
         here[path[-1]] = value
         self.origins[path] = origin
@@ -129,8 +129,12 @@ def _toml_char(char: str) -> str:
     return f"\\u{ord(char):04x}" if ord(char) < 0x20 or ord(char) == 0x7F else char
 
 
-def _one_line(raw: str) -> str:
-    """What was typed, safe for a terminal and of bounded length; its backslashes stay as they are."""
+def printable(text: str) -> str:
+    """Text with everything escaped that a terminal would act on; backslashes stay as they are."""
+    return "\\".join(show(part.encode("utf-8", "surrogateescape")) for part in text.split("\\"))
+
+
+def shortened(raw: str) -> str:
+    """A value as it was typed, on one line of bounded length."""
     joined = " ".join(part.strip() for part in raw.splitlines())
-    shown = "\\".join(show(part.encode("utf-8", "surrogateescape")) for part in joined.split("\\"))
-    return shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]}…"
+    return joined if len(joined) <= _LONGEST_VALUE else f"{joined[:_LONGEST_VALUE]}…"

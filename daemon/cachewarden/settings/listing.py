@@ -45,7 +45,8 @@ def show(settings: Settings) -> str:
 def schema() -> dict[str, Any]:
     """JSON Schema of the configuration. TOML has no null: `"none"` takes its place."""
     found = Document.model_json_schema()
-    plain: dict[str, Any] = json.loads(json.dumps(found).replace('{"type": "null"}', '{"const": "none"}'))
+    text = json.dumps(found).replace('{"type": "null"}', '{"const": "none"}')
+    plain: dict[str, Any] = json.loads(text.replace('"default": null', '"default": "none"'))
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | plain | {"title": "cachewarden"}
 
 

@@ -11,7 +11,7 @@ from importlib import resources
 from typing import Any
 
 from cachewarden.paths import show
-from cachewarden.settings.layers import Layer, Origin, dotted
+from cachewarden.settings.layers import Layer, Origin, printable, shortened
 from cachewarden.settings.locate import Located, locate
 
 PREFIX = "CACHEWARDEN_"
@@ -68,8 +68,9 @@ def _syntax_problems(text: str, source: str, located: Located, error: str) -> li
     """Duplicates by name where that is what stopped tomllib; otherwise its words, with the key nearby."""
     if located.duplicates:
         return [
-            f"{source}:{place.line}: {dotted(path)}{f' = {place.raw}' if place.raw else ''}: "
-            f"was set in line {first} already"
+            Layer(origins={path: Origin(source, place.line, place.raw)}).problem(
+                path, f"was set in line {first} already"
+            )
             for path, place, first in located.duplicates
         ]
     lines = text.split("\n")
@@ -78,10 +79,10 @@ def _syntax_problems(text: str, source: str, located: Located, error: str) -> li
     sentence = f"not valid TOML: {error[: where.start()] if where else error}"
     typed = _KEY_LINE.match(lines[line - 1])
     if typed is None:
-        return [f"{source}:{line}: {sentence}"]
+        return [printable(f"{source}:{line}: {sentence}")]
     headers = [match[1].strip() for each in lines[:line] if (match := _HEADER_LINE.match(each))]
     key = f"{headers[-1]}.{typed[1]}" if headers else typed[1]
-    return [f"{source}:{line}: {key} = {typed[2]}: {sentence}"]
+    return [printable(f"{source}:{line}: {key} = {shortened(typed[2])}: {sentence}")]
 
 
 def preset_names() -> list[str]:
@@ -151,7 +152,7 @@ def environment_layer(environ: Mapping[str, str], names: Mapping[str, Sequence[s
             except tomllib.TOMLDecodeError as error:
                 problem = f"not a TOML list or table: {error}"
         if problem is not None:
-            layer.problems.append(f"{variable}={typed}: {problem}")
+            layer.problems.append(printable(f"{variable}={shortened(typed)}: {problem}"))
     return layer
 
 
