@@ -1,0 +1,241 @@
+"""A few victims taken through the steps side by side, so that they share two looks at the machine."""
+
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from cachewarden.clock import Clock
+from cachewarden.evict import case as steps
+from cachewarden.evict.case import Case
+from cachewarden.evict.ground import Ground
+from cachewarden.evict.holding import Hands, Holding
+from cachewarden.evict.husks import remove_husks
+from cachewarden.evict.locks import SoftLocks
+from cachewarden.evict.moving import commit, move, put_back, unlink
+from cachewarden.evict.staying import AbsentError, StaysError, TooManyError, stays_because
+from cachewarden.evict.trash import Trash
+from cachewarden.evict.victim import LiveOpeners, Sight, Surroundings, Victim
+from cachewarden.report import Gone, Spared
+from cachewarden_policies.policy import SECOND
+from cachewarden_policies.reasons import KeepReason
+
+# Openers wait for us from the first lease on. After this time no further victim is leased …
+_LEASING_NS = 4 * SECOND // 10
+# … and after this time what is not verified goes back.
+_PATIENCE_NS = SECOND
+_NAMED = frozenset({KeepReason.IN_USE, KeepReason.LOCKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What every step needs of the outside; see `Evictor` for their meaning."""
+
+    trash: Trash
+    surroundings: Surroundings
+    openers: LiveOpeners
+    clock: Clock
+    now_ns: int
+    at: Callable[[str], None]
+
+    def busy(self, sight: Sight, fd: int) -> AbstractSet[bytes] | None:
+        """What is mounted beneath a directory; None when that cannot be found out."""
+        try:
+            return sight.busy_below(fd)
+        except (OSError, LookupError):
+            return None
+
+
+@contextmanager
+def judging(case: Case) -> Iterator[None]:
+    """Around one step of one victim: that it stays is remembered, and the others go on."""
+    try:
+        yield
+    except StaysError as error:
+        case.stays = error
+    except OSError as error:
+        case.stays = stays_because(error)
+
+
+class Batch:
+    """Runs the steps for `victims`. Afterwards `cases` are those that were tried: all, or the first ones
+    when time ran out. The outcome of those that go is set by `unlink`, of `too_large` by nobody here.
+    """
+
+    def __init__(self, means: Means, victims: list[Victim], room: int) -> None:
+        self.cases: list[Case] = []
+        self.too_large: list[Case] = []
+        self.shares_links = False
+        self._means = means
+        self._victims = victims
+        self._hands = Hands(room)
+        self._began_ns = 0
+        self._committed: list[Case] = []
+
+    @property
+    def _open(self) -> list[Case]:
+        return [case for case in self.cases if case.open]
+
+    def run(self) -> None:
+        """Everything up to the point of no return, and for those that stay all of it."""
+        means = self._means
+        ground = Ground(means.trash.root_fd, SoftLocks(means.now_ns))
+        try:
+            self._open_all(ground)
+            means.at("opened")
+            self._look_before()
+            self._lease()
+            means.at("leased")
+            self._check_door()
+            for case in self._open:
+                move(means.trash, case)
+            means.at("moved")
+            self._verify()
+            means.at("verified")
+            self._put_back()
+            self._commit()
+            means.at("committed")
+        finally:
+            # Also when a bug of ours got us here: nothing uncommitted stays away.
+            self._put_back()
+            self._release(ground)
+        means.at("released")
+        self._name_holders()
+
+    def _open_all(self, ground: Ground) -> None:
+        self._means.openers.drain()
+        for victim in self._victims:
+            room = self._hands.room
+            try:
+                case = steps.open_case(victim, ground, self._hands, self._means.trash.traces)
+            except (StaysError, AbsentError, TooManyError) as error:
+                if isinstance(error, TooManyError) and self.cases:
+                    return  # no room beside the others: it comes first in the next batch
+                self._hands.room = room
+                self._refuse(victim, error)
+            else:
+                self.cases.append(case)
+                if self._means.openers.holds(victim.name):
+                    case.stays = StaysError(KeepReason.LIVE_OPENER)
+
+    def _refuse(self, victim: Victim, error: StaysError | AbsentError | TooManyError) -> None:
+        case = Case(victim, Holding(self._hands))
+        self.cases.append(case)
+        if isinstance(error, StaysError):
+            case.stays = error
+        elif isinstance(error, AbsentError):
+            case.outcome = Gone()
+        else:
+            self._set_aside(case)
+
+    def _set_aside(self, case: Case) -> None:
+        case.holding.release_files()
+        case.holding.release_directories()
+        case.stays = StaysError(KeepReason.UNKNOWN)
+        self.too_large.append(case)
+
+    def _look_before(self) -> None:
+        if not self._open:
+            return
+        began = self._means.clock.monotonic_ns()
+        sight = self._means.surroundings.look()
+        busy = self._means.busy(sight, self._means.trash.root_fd)
+        for case in self._open:
+            with judging(case):
+                if busy is None:
+                    raise StaysError(KeepReason.UNKNOWN)
+                steps.check_mounts(case, busy)
+                steps.check_standing(case, sight)
+        if self._means.clock.monotonic_ns() - began > _LEASING_NS:
+            # So many processes that a second look would not fit into the second: no leases meanwhile.
+            for case in self._open:
+                self._set_aside(case)
+
+    def _lease(self) -> None:
+        clock = self._means.clock
+        self._began_ns = clock.monotonic_ns()
+        for number, case in enumerate(self.cases):
+            if number and clock.monotonic_ns() - self._began_ns > _LEASING_NS:
+                for later in self.cases[number:]:
+                    later.holding.release_files()
+                    later.holding.release_directories()
+                    if later in self.too_large:
+                        self.too_large.remove(later)
+                del self.cases[number:]
+                return
+            if case.open:
+                with judging(case):
+                    steps.lease(case)
+            if not case.open:
+                case.holding.release_files()
+
+    def _check_door(self) -> None:
+        self._means.openers.drain()
+        for case in self._open:
+            with judging(case):
+                if self._means.openers.holds(case.victim.name):
+                    raise StaysError(KeepReason.LIVE_OPENER)
+                steps.check_leases(case)
+
+    def _verify(self) -> None:
+        if not self._open:
+            return
+        means = self._means
+        means.openers.drain()
+        sight = means.surroundings.look()
+        fds = {piece.here[0] for case in self._open for piece in case.pieces}
+        busy = {fd: means.busy(sight, fd) for fd in fds}
+        known = {fd: paths for fd, paths in busy.items() if paths is not None}
+        for case in self._open:
+            with judging(case):
+                if means.openers.holds(case.victim.name):
+                    raise StaysError(KeepReason.LIVE_OPENER)
+                if len(known) < len(busy):
+                    raise StaysError(KeepReason.UNKNOWN)
+                steps.check_mounts_away(case, known)
+                steps.check_standing(case, sight)
+                steps.verify(case)
+                steps.check_leases(case)
+                if means.clock.monotonic_ns() - self._began_ns > _PATIENCE_NS:
+                    raise StaysError(KeepReason.UNKNOWN)
+
+    def _put_back(self) -> None:
+        for case in reversed(self.cases):
+            if case not in self._committed and case.moved:
+                put_back(self._means.trash, case)
+
+    def _commit(self) -> None:
+        for case in self._open:
+            if commit(self._means.trash, case):
+                self._committed.append(case)
+                self.shares_links |= any(file.found.st_nlink > 1 for file in case.holding.files)
+
+    def _release(self, ground: Ground) -> None:
+        for case in self.cases:
+            case.holding.release_files()
+            if case not in self._committed:
+                case.holding.release_directories()
+        if any(piece.beside for case in self._committed for piece in case.pieces):
+            self.unlink()  # through directories that the ground is about to close
+        for case in self._committed:
+            remove_husks(case.victim.husks, ground, self._means.trash.traces)
+        ground.close()
+
+    def unlink(self) -> None:
+        """Unlink what is past the point of no return, and set the outcomes."""
+        while self._committed:
+            unlink(self._means.trash, self._committed.pop(0))
+
+    def _name_holders(self) -> None:
+        staying = [case for case in self.cases if case.stays is not None and case.outcome is None]
+        inodes = {
+            inode
+            for case in staying
+            if case.stays is not None and case.stays.reason in _NAMED
+            for inode in case.stays.inodes
+        }
+        holders = self._means.surroundings.who(inodes) if inodes else {}
+        for case in staying:
+            assert case.stays is not None
+            named = tuple(each for inode in case.stays.inodes for each in holders.get(inode, ()))
+            case.outcome = Spared(case.stays.reason, case.stays.holders + named, case.rolled_back)

@@ -1,0 +1,148 @@
+"""Eviction: one victim is one transaction, many victims share their looks around.
+
+    open, compare, lock        everything open, nothing opened again until the end
+    look                       who stands in it, what of it is mounted: once for the batch
+    lease                      every inode of it: nobody has it open or mapped
+    move       m-              no new path look-up finds it
+    look, verify               the same inodes, nobody came in; otherwise back with it
+    commit     p-              the point of no return
+    release, unlink            beside the next batch's steps
+
+From the first lease to the last nothing is opened outside /proc, nothing is forked and nothing waited
+for: whoever opens a leased file waits for us, and if he is a scanner with permission events, we would wait
+for him. What takes longer than a second is put back.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import TracebackType
+from typing import Self
+
+from cachewarden.clock import Clock
+from cachewarden.evict.batch import Batch, Means
+from cachewarden.evict.case import Case  # noqa: TC001 - the same
+from cachewarden.evict.room import descriptor_room
+from cachewarden.evict.rounds import evict_in_rounds
+from cachewarden.evict.trash import Trash
+from cachewarden.evict.victim import LiveOpeners, NoOpeners, Surroundings, Victim
+from cachewarden.kernel import leases
+from cachewarden.report import EvictionOutcome, Spared
+from cachewarden_policies.reasons import KeepReason
+
+# So many files and directories of one batch are open at once: what can be leased, looked around for and
+# verified well within the second.
+_ROOM = 4096
+_VICTIMS = 256
+
+
+def _nothing(step: str) -> None:
+    """The default for `at`."""
+
+
+class Evictor:
+    """Evicts victims of one location. Use it in `with`, or close it; one pass, one Evictor.
+
+    `trash` stays the caller's. `now_ns` is the pass's wall clock (for the age of soft locks), `clock` is
+    read for the second only. `lease_trusted` is false on overlays, network and unknown filesystems and
+    what is exported: then every victim is spared as unknown. `at` is called between the steps, with
+    "opened", "leased", "moved", "verified", "committed", "released": a place for tests to interfere.
+    Raises ValueError outside the main thread when nobody called `leases.ignore_sigio` before.
+    """
+
+    def __init__(  # noqa: PLR0913 - the seams of the outside world, each named at the call
+        self,
+        trash: Trash,
+        surroundings: Surroundings,
+        *,
+        now_ns: int,
+        clock: Clock,
+        openers: LiveOpeners | None = None,
+        lease_trusted: bool = True,
+        at: Callable[[str], None] = _nothing,
+    ) -> None:
+        leases.ignore_sigio()
+        self._trash = trash
+        self._trusted = lease_trusted
+        self._room = min(_ROOM, descriptor_room())
+        self._means = Means(trash, surroundings, openers or NoOpeners(), clock, now_ns, at)
+        self._unlinking = ThreadPoolExecutor(1, thread_name_prefix="unlink")
+        self._pending: Future[None] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Wait until everything past the point of no return is unlinked."""
+        self._settle()
+        self._unlinking.shutdown()
+
+    def evict(self, victim: Victim) -> EvictionOutcome:
+        """Evict one entry. Everything that can happen to it is in the outcome."""
+        return self.evict_all([victim])[0]
+
+    def evict_all(
+        self, victims: Sequence[Victim], stop: Callable[[], bool] = lambda: False
+    ) -> list[EvictionOutcome]:
+        """Evict entries in this order, each by itself, several at once where that is safe.
+
+        `stop` is asked between batches; then the outcomes are fewer than the victims, in their order. A
+        victim's `shared_out` must not depend on what becomes of another one in the same call.
+        """
+        if not self._trusted:
+            return [Spared(KeepReason.UNKNOWN) for _ in victims]
+        done: list[Case] = []
+        todo = list(victims)
+        while todo and not stop():
+            size = _fitting(todo, self._room)
+            batch = Batch(self._means, todo[:size], self._room)
+            batch.run()
+            done += batch.cases
+            self._unlink_beside(batch)
+            for case in batch.too_large:
+                self._settle()
+                evict_in_rounds(self._means, case)
+            todo = todo[len(batch.cases) :]
+        self._settle()
+        return [case.outcome for case in done if case.outcome is not None]
+
+    def _unlink_beside(self, batch: Batch) -> None:
+        self._settle()
+        self._pending = self._unlinking.submit(batch.unlink)
+        if batch.shares_links:  # unlinking changes what the next batch would compare
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            pending.result()
+
+
+def _fitting(victims: Sequence[Victim], room: int) -> int:
+    """How many of the first victims go into one batch; at least one.
+
+    Of two where one lies inside the other, the second comes later: moving the first changes it.
+    """
+    taken: set[bytes] = set()
+    above: set[bytes] = set()
+    files = 0
+    for count, victim in enumerate(victims):
+        files += victim.listed_files + 2 * len(victim.paths)
+        paths = {*victim.paths, *victim.shared_out, *victim.apart}
+        parents = {parent for path in paths for parent in _parents(path)}
+        inside = not (taken.isdisjoint(paths | parents) and above.isdisjoint(paths))
+        if count and (files > room or count == _VICTIMS or inside):
+            return count
+        taken |= paths
+        above |= parents
+    return len(victims)
+
+
+def _parents(path: bytes) -> Iterator[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
