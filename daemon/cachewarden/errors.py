@@ -57,3 +57,7 @@ class LayoutError(CachewardenError):
     """A configured layout's name is not known, or its shape is not what the location has."""
 
     exit_status = 2
+
+
+class ListenError(CachewardenError):
+    """The configured HTTP address cannot be bound; the text names it. It may be free again soon."""
