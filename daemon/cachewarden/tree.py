@@ -58,11 +58,12 @@ def split_path(path: bytes) -> tuple[bytes, bytes]:
 
 
 def _type_of(child: "os.DirEntry[str]") -> int:
-    if child.is_symlink():
-        return stat.S_IFLNK
+    # Most children are files: one question instead of three for each of them.
+    if child.is_file(follow_symlinks=False):
+        return stat.S_IFREG
     if child.is_dir(follow_symlinks=False):
         return stat.S_IFDIR
-    return stat.S_IFREG if child.is_file(follow_symlinks=False) else 0
+    return stat.S_IFLNK if child.is_symlink() else 0
 
 
 class Tree:

@@ -21,6 +21,9 @@ AUTO = "auto"
 # In the order in which `auto` asks them; the last one recognises everything.
 LAYOUTS: tuple[Layout, ...] = (HubLayout(), Accelerate(), Plain())
 
+# What they do not know is an entry or stays, so that they need no shape to be configured by name.
+_FOR_ANYTHING = frozenset({Accelerate.name, Plain.name})
+
 
 def layout_names() -> tuple[str, ...]:
     """What a configuration may name as a layout."""
@@ -37,19 +40,17 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
     if layout not in layout_names():
         raise LayoutError(f"unknown layout {layout!r}; there are {', '.join(layout_names())}")
     tree = LayoutTree(tree)
-    found = next(each for each in LAYOUTS if each.recognises(tree, b""))
-    if layout in (AUTO, found.name):
-        return found.split(tree, b"", context)
-    wanted = next(each for each in LAYOUTS if each.name == layout)
-    if layout == Accelerate.name:
-        return wanted.split(tree, b"", context)
-    if layout == Plain.name:
-        warning = f'layout = "plain" protects nothing that the layout {found.name} would: it has that shape'
-        return replace(wanted.split(tree, b"", context), warnings=(warning,))
+    chosen = next(
+        each for each in LAYOUTS if layout == each.name or (layout == AUTO and each.recognises(tree, b""))
+    )
+    if layout == AUTO or chosen.name in _FOR_ANYTHING or chosen.recognises(tree, b""):
+        found = chosen.split(tree, b"", context)
+        if layout == Plain.name and HubLayout().recognises(tree, b""):
+            warning = 'layout = "plain" over a hub cache: parts that need each other go one by one'
+            return replace(found, warnings=(*found.warnings, warning))
+        return found
     names = tree.listing()
-    if not names:
-        return Split(layout)
-    foreign = tuple(Foreign(name) for name in names)
-    shape = f"its shape is that of {found.name}"
-    warning = f'layout = "{layout}" does not fit, {shape}: nothing in it is touched'
-    return Split(layout, foreign=foreign, warnings=(warning,))
+    warnings = (
+        (f'layout = "{layout}", but its shape is another one: nothing in it is touched',) if names else ()
+    )
+    return Split(layout, foreign=tuple(Foreign(name) for name in names), warnings=warnings)

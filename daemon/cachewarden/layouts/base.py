@@ -16,6 +16,7 @@ from cachewarden_policies.reasons import Cost
 # a full disk. A layout that took them for entries would evict what is being evicted.
 TRASH = b".cachewarden-trash"
 ASIDE = b".cw-"
+_OURS = (TRASH, ASIDE)
 
 # Left behind by desktops and by tools that mark caches; never worth a warning.
 FURNITURE = frozenset({b".DS_Store", b"Thumbs.db", b"desktop.ini", b"CACHEDIR.TAG"})
@@ -73,7 +74,9 @@ class LayoutTree(Tree):
             self._last.move_to_end(path)
             return self._last[path]
         holes = len(self.unreadable)
-        found = {name: kind for name, kind in super().listing(path).items() if not is_ours(name)}
+        found = super().listing(path)
+        for name in [name for name in found if name.startswith(_OURS)]:
+            del found[name]
         if len(self.unreadable) == holes:  # a failure must be seen by everybody who asks
             self._last[path] = found
             if len(self._last) > _REMEMBERED:
@@ -84,11 +87,6 @@ class LayoutTree(Tree):
 def join(*parts: bytes) -> bytes:
     """Parts of a relative path put together; empty parts vanish."""
     return b"/".join(part for part in parts if part)
-
-
-def is_ours(name: bytes) -> bool:
-    """Whether a name is one that eviction makes: no layout claims or reports it."""
-    return name == TRASH or name.startswith(ASIDE)
 
 
 def read_names(tree: Tree, path: bytes) -> dict[bytes, int] | None:

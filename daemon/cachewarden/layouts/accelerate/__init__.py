@@ -14,7 +14,7 @@ from cachewarden.layouts.accelerate.shapes import (
     is_project_state,
     shape_of,
 )
-from cachewarden.layouts.accelerate.survey import Rest, Survey, survey
+from cachewarden.layouts.accelerate.survey import Rest, Survey, has_known_part, survey
 from cachewarden.layouts.base import Context, files, join, listed
 from cachewarden.layouts.hub import HubLayout
 from cachewarden.paths import show
@@ -49,7 +49,7 @@ class Accelerate:
         listing = tree.listing(at)
         if any(is_configuration(name) for name in files(listing)) or holds_training_state(listing):
             return True
-        return self._is_one(tree, at) is not None or survey(tree, at, Context(0)).known
+        return self._is_one(tree, at) is not None or has_known_part(tree, at)
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """Claims of everything in the folder. A hub cache in its place is divided as one."""

@@ -129,8 +129,13 @@ def _is_inductor(_tree: Tree, _path: bytes, listing: Listing) -> bool:
 
 
 def _is_triton(tree: Tree, path: bytes, listing: Listing) -> bool:
-    keys = [_is_triton_key(tree, join(path, name), name) for name in directories(listing)]
-    return True in keys and False not in keys
+    seen = False
+    for name in directories(listing):
+        key = _is_triton_key(tree, join(path, name), name)
+        if key is False:
+            return False
+        seen |= key is True
+    return seen
 
 
 def _is_triton_key(tree: Tree, path: bytes, name: bytes) -> bool | None:

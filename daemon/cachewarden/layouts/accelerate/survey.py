@@ -75,8 +75,19 @@ class Survey:
         self.known |= other.known
 
 
+def has_known_part(tree: Tree, at: bytes) -> bool:
+    """Whether `survey` of `at` would find something of a known shape; ends at the first such part."""
+    listing = tree.listing(at)
+    if b"checkpoints" in directories(listing) or is_home(tree, at, listing, has_hub=False):
+        return True
+    nothing = Context(0)
+    return any(
+        _directory(tree, join(at, name), nothing, Rest.PLAIN, 1).known for name in directories(listing)
+    )
+
+
 def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, depth: int = 0) -> Survey:
-    """Everything in the directory `at`, which is itself no entry."""
+    """Everything in `at`, which is no entry itself; below the top, only if something in it is known."""
     found = Survey()
     listing = tree.listing(at)
     hub = listing.get(b"hub") == stat.S_IFDIR and _HUB.recognises(tree, join(at, b"hub"))
@@ -89,6 +100,8 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
     found.known |= has_default_configuration(listing)
     for name in directories(listing):
         found.add(_directory(tree, join(at, name), context, rest, depth + 1))
+    if depth > 0 and not found.known:
+        return found  # one entry for its parent, whatever files are in it
     _loose_files(
         tree, at, {name: kind for name, kind in listing.items() if kind != stat.S_IFDIR}, rest, found
     )
