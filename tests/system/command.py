@@ -30,6 +30,7 @@ class Run:
     @property
     def json(self) -> dict:
         """What it printed, which has to be one JSON value and nothing else."""
+        assert self.out, f"nothing was printed; exit status {self.status}: {self.err}"
         return json.loads(self.out)
 
     @property
