@@ -1,0 +1,417 @@
+"""Which entries go for a location's own limits, in which order, and what the others are told."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from cachewarden_policies.planning import make_plan
+from cachewarden_policies.policy import DAY, HOUR, MINUTE, Amount, Limits, Order, Policy
+from cachewarden_policies.reasons import Cost, EvictReason, KeepReason, LastUseSource
+from cachewarden_policies.situation import Circumstances, Entry, Location, Share, Situation
+
+NOW = 20_000 * DAY
+MIB = 1024 * 1024
+
+
+def entry(name, mib=1, *, idle=DAY, age=None, files=1, **more):
+    size = int(mib * MIB)
+    values = {
+        "own_bytes": size,
+        "own_files": files,
+        "disk_bytes": size,
+        "disk_inodes": files,
+        "last_use_ns": NOW - idle,
+        "last_use_source": LastUseSource.STAMPS,
+        "changed_ns": NOW - (idle if age is None else age),
+        "first_seen_ns": NOW - (idle if age is None else age),
+    }
+    return Entry(name.encode(), size, files, **{**values, **more})
+
+
+def sharing(name, mib, shares, **more):
+    """An entry whose data is all shared."""
+    nothing = {"own_bytes": 0, "own_files": 0, "disk_bytes": 0, "disk_inodes": 0}
+    return entry(name, mib, shares=shares, **nothing, **more)
+
+
+def location(entries, *, shares=(), usage=None, circumstances=None, files=None, **policy):
+    size = sum(e.own_bytes for e in entries) + sum(s.bytes for s in shares) if usage is None else usage
+    count = sum(e.own_files for e in entries) + sum(s.files for s in shares) if files is None else files
+    policy = Policy(**{"max_share": Fraction(1), **policy})
+    return Location("cache", policy, size, count, entries, shares, circumstances or Circumstances())
+
+
+def size(limit, target=None, hard=None):
+    """Limits in MiB."""
+    goal = Amount(share=Fraction(9, 10)) if target is None else Amount(absolute=int(target * MIB))
+    return Limits(
+        None if limit is None else int(limit * MIB), goal, None if hard is None else int(hard * MIB)
+    )
+
+
+def plan_of(place):
+    return make_plan(Situation(NOW, [place])).of("cache")
+
+
+def gone(place):
+    return [place.entries[v.index].name.decode() for v in plan_of(place).evictions]
+
+
+def reasons(place):
+    return {place.entries[v.index].name.decode(): v.reason for v in plan_of(place).verdicts}
+
+
+def ten_entries():
+    return [entry(f"e{i}", idle=(20 - i) * DAY) for i in range(10)]
+
+
+def test_eviction_stops_exactly_at_the_target():
+    place = location(ten_entries(), limits=size(8, 6))
+    plan = plan_of(place)
+    assert gone(place) == ["e0", "e1", "e2", "e3"]
+    assert [v.rank for v in plan.evictions] == [0, 1, 2, 3]
+    assert {v.reason for v in plan.evictions} == {EvictReason.OVER_SIZE}
+    assert (plan.need_bytes, plan.planned_bytes, plan.shortfall_bytes) == (4 * MIB, 4 * MIB, 0)
+    assert plan.over_limit
+    assert plan.blocked == {}
+
+
+def test_usage_equal_to_the_limit_is_within_it():
+    plan = plan_of(location(ten_entries(), limits=size(10, 6)))
+    assert not plan.evictions
+    assert not plan.over_limit
+    assert {v.reason for v in plan.verdicts} == {KeepReason.WITHIN_LIMITS}
+
+
+def test_a_limit_that_guards_make_unreachable_is_said_in_advance():
+    giant = entry("giant", 12, idle=0, veto=KeepReason.IN_USE)
+    place = location([*ten_entries(), giant], limits=size(8, 6))
+    plan = plan_of(place)
+    assert "giant" not in gone(place)
+    assert len(gone(place)) == 10
+    assert plan.shortfall_bytes == 6 * MIB
+    assert plan.blocked == {KeepReason.IN_USE: 12 * MIB}
+
+
+def test_foreign_bytes_count_against_the_limit_and_no_entry_covers_them():
+    plan = plan_of(location(ten_entries(), usage=30 * MIB, limits=size(8, 6)))
+    assert len(plan.evictions) == 10
+    assert plan.shortfall_bytes == 14 * MIB
+
+
+def test_a_policy_without_limits_lets_nothing_go():
+    entries = [
+        entry("stale", stale=True),
+        entry("partial", partial=True, idle=9 * DAY),
+        entry("old", idle=999 * DAY),
+    ]
+    assert gone(location(entries)) == []
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        (Order.LRU, ["small", "big", "young"]),
+        (Order.OLDEST, ["young", "big", "small"]),
+        (Order.LARGEST, ["big", "young", "small"]),
+        (Order.CHEAPEST, ["young", "big", "small"]),
+    ],
+)
+def test_the_order_is_the_policys(order, expected):
+    entries = [
+        entry("small", 1, idle=9 * DAY, age=9 * DAY),
+        entry("big", 4, idle=8 * DAY, age=10 * DAY),
+        entry("young", 2, idle=5 * DAY, age=30 * DAY, cost=Cost.DERIVED),
+    ]
+    assert gone(location(entries, limits=size(1, 0), order=order)) == expected
+
+
+def test_ties_go_to_the_earlier_change_then_to_the_name():
+    entries = [entry("b", idle=DAY), entry("a", idle=DAY), entry("c", idle=DAY, age=2 * DAY)]
+    assert gone(location(entries, limits=size(2, 0))) == ["c", "a", "b"]
+
+
+def test_last_uses_in_the_future_tie_as_now():
+    entries = [entry("b", idle=-9 * DAY, age=DAY), entry("a", idle=-5 * DAY, age=DAY)]
+    assert gone(location(entries, limits=size(1, 0), min_idle=0)) == ["a", "b"]
+
+
+def test_an_old_small_entry_is_spared_when_the_big_one_that_has_to_go_suffices():
+    entries = [entry("small", 1, idle=9 * DAY), entry("big", 10, idle=8 * DAY)]
+    place = location(entries, limits=size(10, 5))
+    assert gone(place) == ["big"]
+    assert reasons(place)["small"] is KeepReason.WITHIN_LIMITS
+
+
+def test_a_limit_of_files_takes_many_small_files_and_not_the_one_big():
+    entries = [entry("file", 100, files=1, idle=9 * DAY), entry("tiny", 1, files=1000, idle=8 * DAY)]
+    place = location(entries, limits=Limits(max_files=500, target_files=Amount(absolute=10)))
+    assert reasons(place) == {"file": KeepReason.WITHIN_LIMITS, "tiny": EvictReason.OVER_FILES}
+    assert plan_of(place).over_limit
+
+
+def test_a_limit_of_entries_takes_as_many_as_are_too_many():
+    place = location(ten_entries(), limits=Limits(max_entries=9, target_entries=Amount(absolute=8)))
+    assert gone(place) == ["e0", "e1"]
+    assert reasons(place)["e0"] is EvictReason.OVER_ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("policy", "one", "reason"),
+    [
+        ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY + 1), EvictReason.IDLE),
+        ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY), KeepReason.WITHIN_LIMITS),
+        ({"max_idle": 30 * DAY}, entry("x", idle=-DAY), KeepReason.MIN_IDLE),
+        ({"max_age": 30 * DAY}, entry("x", idle=2 * HOUR, age=31 * DAY), EvictReason.AGED),
+        ({"max_age": 30 * DAY}, entry("x", idle=2 * HOUR, age=30 * DAY), KeepReason.WITHIN_LIMITS),
+        ({"max_idle": DAY}, entry("x", idle=HOUR * 2, stale=True), EvictReason.STALE),
+        ({"max_idle": 9 * DAY}, entry("x", idle=DAY + 1, partial=True), EvictReason.PARTIAL),
+        ({"max_idle": 9 * DAY}, entry("x", idle=DAY, partial=True), KeepReason.PARTIAL),
+        ({"max_idle": DAY}, entry("x", idle=2 * DAY, veto=KeepReason.PINNED), KeepReason.PINNED),
+        ({"max_idle": DAY, "protect": ("x",)}, entry("x", idle=2 * DAY), KeepReason.PROTECTED),
+        ({"max_idle": DAY, "keep_newest": 1}, entry("x", idle=2 * DAY), KeepReason.KEEP_NEWEST),
+        ({"max_idle": MINUTE}, entry("x", idle=2 * MINUTE), KeepReason.MIN_IDLE),
+    ],
+)
+def test_expiry_acts_whatever_the_usage_and_respects_guards(policy, one, reason):
+    assert reasons(location([one], **policy))["x"] is reason
+
+
+def test_age_counts_from_the_latest_of_first_seen_and_a_credible_change():
+    """Unpacked with old stamps: young. Stamped in the future: first seen counts, so that it ages at all."""
+    unpacked = entry("unpacked", idle=2 * HOUR, changed_ns=NOW - 4000 * DAY, first_seen_ns=NOW - HOUR)
+    future = entry("future", idle=2 * HOUR, changed_ns=NOW + 3650 * DAY, first_seen_ns=NOW - HOUR)
+    place = location([unpacked, future, entry("plain", idle=2 * HOUR)], max_age=30 * DAY)
+    assert gone(place) == []
+    later = make_plan(Situation(NOW + 31 * DAY, [place]))
+    assert {v.reason for v in later.of("cache").verdicts} == {EvictReason.AGED}
+
+
+def test_what_expires_goes_first_and_counts_towards_the_target():
+    place = location(ten_entries(), limits=size(8, 6), max_idle=int(18.5 * DAY))
+    plan = plan_of(place)
+    assert [v.reason for v in plan.evictions] == [EvictReason.IDLE] * 2 + [EvictReason.OVER_SIZE] * 2
+
+
+def test_soft_guards_yield_above_the_hard_limit_only_and_only_as_far():
+    entries = [entry(f"fresh{i}", idle=(9 - i) * MINUTE) for i in range(6)] + [entry("idle", idle=DAY)]
+    place = location(entries, limits=size(3, 1, hard=5))
+    assert gone(place) == ["idle", "fresh0"]
+    assert [v.reason for v in plan_of(place).evictions] == [EvictReason.OVER_SIZE, EvictReason.OVER_HARD_SIZE]
+    assert reasons(place)["fresh1"] is KeepReason.MIN_IDLE
+    assert plan_of(place).shortfall_bytes == 4 * MIB
+
+
+def test_above_the_hard_limit_a_soft_guarded_entry_is_spared_when_a_bigger_one_suffices():
+    entries = [entry("small", 1, idle=9 * MINUTE), entry("big", 10, idle=8 * MINUTE)]
+    assert gone(location(entries, limits=size(3, 1, hard=5))) == ["big"]
+
+
+def test_hard_guards_do_not_yield_above_the_hard_limit():
+    entries = [entry("used", 9, veto=KeepReason.IN_USE), entry("golden", 9)]
+    place = location(entries, limits=size(3, 1, hard=5), protect=("golden",))
+    assert gone(place) == []
+    assert plan_of(place).blocked == {KeepReason.IN_USE: 9 * MIB, KeepReason.PROTECTED: 9 * MIB}
+
+
+def test_keep_newest_counts_guarded_entries_too():
+    entries = [entry("a", idle=3 * DAY), entry("b", idle=2 * DAY), entry("c", veto=KeepReason.IN_USE)]
+    place = location(entries, limits=size(1, 0), keep_newest=2)
+    assert reasons(place) == {
+        "a": EvictReason.OVER_SIZE,
+        "b": KeepReason.KEEP_NEWEST,
+        "c": KeepReason.IN_USE,
+    }
+
+
+def test_evict_all_takes_everything_unguarded_also_what_is_empty():
+    entries = [entry("full"), entry("empty", 0, files=0), entry("fresh", idle=MINUTE)]
+    place = location(entries, evict_all=True)
+    assert reasons(place) == {
+        "full": EvictReason.OVER_SIZE,
+        "empty": EvictReason.OVER_SIZE,
+        "fresh": KeepReason.MIN_IDLE,
+    }
+
+
+def test_hard_links_within_go_together_at_the_rank_of_the_youngest():
+    shared = Share((0, 1), MIB, 1, outside=True)
+    entries = [sharing("a", 1, (0,), idle=9 * DAY), sharing("b", 1, (0,), idle=8 * DAY), entry("c")]
+    place = location(entries, shares=(shared,), limits=size(1, 1))
+    plan = plan_of(place)
+    assert gone(place) == ["a", "b"]
+    assert [(v.gain_bytes, v.disk_gain_bytes) for v in plan.evictions] == [(0, 0), (MIB, 0)]
+    assert plan.planned_bytes == MIB
+
+
+def test_an_entry_between_the_owners_goes_before_the_group():
+    shared = Share((0, 2), MIB, 1)
+    entries = [
+        sharing("a", 1, (0,), idle=9 * DAY),
+        entry("b", idle=8 * DAY),
+        sharing("c", 1, (0,), idle=7 * DAY),
+    ]
+    assert gone(location(entries, shares=(shared,), limits=size(1, 1))) == ["b"]
+    assert gone(location(entries, shares=(shared,), limits=size(1, 0))) == ["b", "a", "c"]
+
+
+def test_shared_data_stays_with_a_guarded_owner_and_the_reason_says_so():
+    shared = Share((0, 1), MIB, 1)
+    entries = [sharing("a", 1, (0,)), sharing("b", 1, (0,), veto=KeepReason.IN_USE)]
+    place = location(entries, shares=(shared,), limits=size(0.5, 0))
+    assert reasons(place) == {"a": KeepReason.SHARED_DATA, "b": KeepReason.IN_USE}
+    assert plan_of(place).shortfall_bytes == MIB
+
+
+def test_data_whose_users_are_not_all_known_is_no_gain():
+    shared = Share((0,), MIB, 1, kept=True)
+    place = location([sharing("a", 1, (0,))], shares=(shared,), limits=size(0.5, 0))
+    assert reasons(place) == {"a": KeepReason.NO_GAIN}
+
+
+def test_a_chain_of_shared_data_goes_as_one_without_recursion():
+    count = 3000
+    shares = tuple(Share((i, i + 1), MIB, 1) for i in range(count))
+    entries = [sharing("e0000", 1, (0,))]
+    entries += [sharing(f"e{i:04}", 1, (i - 1, i)) for i in range(1, count)]
+    entries += [sharing(f"e{count}", 1, (count - 1,))]
+    assert len(gone(location(entries, shares=shares, limits=size(1, 0)))) == count + 1
+
+
+def test_the_brake_lets_the_share_go_and_holds_the_rest_for_confirmation():
+    entries = [entry(f"e{i:02}", idle=(60 - i) * DAY) for i in range(50)]
+    place = location(entries, limits=size(5), max_share=Fraction(3, 10))
+    plan = plan_of(place)
+    assert gone(place) == [f"e{i:02}" for i in range(15)]
+    assert plan.brake
+    held = [name for name, reason in reasons(place).items() if reason is KeepReason.CONFIRMATION]
+    assert held == [f"e{i:02}" for i in range(15, 46)]
+    assert plan.shortfall_bytes == plan.need_bytes - 15 * MIB
+
+
+def brake(entries, **circumstances):
+    return location(
+        entries, limits=size(5, 5), max_share=Fraction(3, 10), circumstances=Circumstances(**circumstances)
+    )
+
+
+def test_a_location_that_waits_lets_nothing_go_until_it_is_confirmed():
+    waiting = plan_of(brake(ten_entries(), waiting=True))
+    assert waiting.brake
+    assert not waiting.evictions
+    assert waiting.blocked == {KeepReason.CONFIRMATION: 5 * MIB}
+    confirmed = plan_of(brake(ten_entries(), waiting=True, confirmed=True))
+    assert len(confirmed.evictions) == 5
+    assert not confirmed.brake
+
+
+def test_a_location_that_waits_and_is_within_limits_again_waits_no_more():
+    plan = plan_of(brake(ten_entries()[:5], waiting=True))
+    assert not plan.brake
+    assert {v.reason for v in plan.verdicts} == {KeepReason.WITHIN_LIMITS}
+
+
+def test_one_entry_is_always_allowed_but_only_one():
+    entries = [entry("a", 8, idle=9 * DAY), entry("b", 8, idle=8 * DAY)]
+    plan = plan_of(brake(entries))
+    assert [v.index for v in plan.evictions] == [0]
+    assert plan.brake
+    after = brake(entries[1:], bytes_at_start=16 * MIB, evicted_bytes=8 * MIB, evicted_entries=1)
+    assert not plan_of(after).evictions
+    assert plan_of(after).brake
+
+
+def test_the_brake_sees_the_whole_pass():
+    place = brake(ten_entries()[2:], bytes_at_start=10 * MIB, evicted_bytes=2 * MIB, evicted_entries=2)
+    assert gone(place) == ["e2"]
+
+
+def test_a_group_that_the_brake_cuts_does_not_go_by_halves():
+    shared = Share((1, 2), 8 * MIB, 1)
+    entries = [
+        entry("a", 1, idle=9 * DAY),
+        sharing("b", 8, (0,), idle=8 * DAY),
+        sharing("c", 8, (0,), idle=7 * DAY),
+    ]
+    place = location(entries, shares=(shared,), limits=size(2, 0), max_share=Fraction(1, 5))
+    assert gone(place) == ["a"]
+    assert reasons(place)["b"] is KeepReason.CONFIRMATION
+    assert reasons(place)["c"] is KeepReason.CONFIRMATION
+
+
+def test_a_pass_that_plans_again_goes_on_to_the_target():
+    begun = Circumstances(bytes_at_start=10 * MIB, evicted_bytes=3 * MIB, evicted_entries=3)
+    rest = [replace(e, veto=KeepReason.IN_USE if e.name == b"e3" else None) for e in ten_entries()[3:]]
+    assert gone(location(rest, limits=size(8, 6), circumstances=begun)) == ["e4"]
+    assert gone(location(rest, limits=size(8, 6))) == []
+
+
+@pytest.mark.parametrize(
+    ("held", "idle_reason", "aged_reason", "ranked_reason"),
+    [
+        (Circumstances(enforce=False), *[KeepReason.NOT_ENFORCED] * 3),
+        (Circumstances(quiet=True), *[KeepReason.QUIET_HOURS] * 3),
+        (Circumstances(learning=True), KeepReason.LEARNING, EvictReason.AGED, KeepReason.LEARNING),
+        (Circumstances(enforce=False, quiet=True, waiting=True), *[KeepReason.NOT_ENFORCED] * 3),
+    ],
+)
+def test_what_circumstances_hold_back_says_so(held, idle_reason, aged_reason, ranked_reason):
+    entries = [
+        entry("idle", idle=40 * DAY),
+        entry("aged", idle=3 * DAY, age=99 * DAY),
+        entry("ranked", 2, idle=2 * DAY),
+        entry("rest", 2, idle=2 * HOUR),
+        entry("used", veto=KeepReason.IN_USE),
+    ]
+    place = location(entries, limits=size(4, 3), max_idle=30 * DAY, max_age=90 * DAY, circumstances=held)
+    assert reasons(place) == {
+        "idle": idle_reason,
+        "aged": aged_reason,
+        "ranked": ranked_reason,
+        "rest": KeepReason.WITHIN_LIMITS,
+        "used": KeepReason.IN_USE,
+    }
+    assert plan_of(place).over_limit
+    assert plan_of(place).need_bytes == 4 * MIB
+
+
+def test_a_clock_that_jumped_stops_age_and_idle_rules_and_no_size_limit():
+    entries = [entry("ranked", idle=50 * DAY, age=50 * DAY), entry("idle", idle=40 * DAY, stale=False)]
+    entries += [entry("aged", idle=3 * DAY, age=99 * DAY), entry("stale", idle=2 * DAY, stale=True)]
+    held = Circumstances(clock_suspect=True)
+    place = location(entries, limits=size(3.5, 2), max_idle=30 * DAY, max_age=90 * DAY, circumstances=held)
+    assert reasons(place) == {
+        "ranked": EvictReason.OVER_SIZE,
+        "idle": KeepReason.CLOCK,
+        "aged": KeepReason.CLOCK,
+        "stale": EvictReason.STALE,
+    }
+
+
+@pytest.mark.parametrize("held", [Circumstances(quiet=True), Circumstances(learning=True)])
+def test_hard_limits_act_in_quiet_hours_and_while_learning_and_go_no_further(held):
+    place = location(ten_entries(), limits=size(5, 2, hard=8), circumstances=held)
+    assert gone(place) == ["e0", "e1"]
+    assert reasons(place)["e0"] is EvictReason.OVER_HARD_SIZE
+    assert reasons(place)["e7"] in {KeepReason.QUIET_HOURS, KeepReason.LEARNING}
+    assert reasons(place)["e8"] is KeepReason.WITHIN_LIMITS
+
+
+def test_in_quiet_hours_the_hard_limit_takes_the_fewest_that_suffice():
+    entries = [entry("small", 1, idle=9 * DAY), entry("big", 10, idle=8 * DAY)]
+    place = location(entries, limits=size(3, 1, hard=5), circumstances=Circumstances(quiet=True))
+    assert gone(place) == ["big"]
+
+
+def test_report_only_goes_no_further_above_the_hard_limit():
+    place = location(ten_entries(), limits=size(8, 6, hard=7), circumstances=Circumstances(enforce=False))
+    plan = plan_of(place)
+    assert not plan.evictions
+    assert plan.shortfall_bytes == plan.need_bytes == 4 * MIB
+    assert plan.blocked == {KeepReason.NOT_ENFORCED: 4 * MIB}
+
+
+def test_a_location_without_entries_has_an_empty_plan():
+    plan = plan_of(location([], limits=size(8, 6), max_idle=DAY))
+    assert (len(plan.verdicts), plan.over_limit, plan.need_bytes) == (0, False, 0)
