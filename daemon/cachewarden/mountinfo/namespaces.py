@@ -116,6 +116,8 @@ def place_of(fd: int) -> Place:
     """
     mount = mount_of(fd)
     path = os.readlink(b"/proc/self/fd/%d" % fd)
+    if os.fstat(fd).st_nlink == 0:  # the link then reads "… (deleted)", which could be a name too
+        raise LookupError(f"{path!r} was removed")
     for place in _within(mount, path):
         return place
     raise LookupError(f"{path!r} does not lie on {mount.point!r}")
