@@ -2,7 +2,6 @@
 
 from cachewarden.enforce.work import Work
 from cachewarden.ledger import EvictionRow, Ledger, LocationState
-from cachewarden.recency import recency_source
 from cachewarden.report import EvictedEntry, LocationReport
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import EvictReason, Outcome
@@ -73,7 +72,7 @@ def record_pass(ledger: Ledger, work: Work, report: LocationReport, now_ns: int)
         available=True,
         usage_complete=report.usage_complete,
         inuse_complete=report.inuse_complete,
-        recency_source=recency_source(work.survey.atime_mode, opens_available=False),
+        recency_source=work.survey.recency_source,
     )
 
 

@@ -43,6 +43,7 @@ class Scene:
     elsewhere: Sequence[Location]
     pools: Sequence[Pool]
     filesystems: list[Filesystem]
+    requested: bool = False  # somebody named the victim: that is the reason then
 
     def plan(self) -> Plan:
         """Plan with what is known now."""
@@ -85,7 +86,8 @@ def _round(
             victims = [work.victims.of(work.numbers[verdict.index], gone) for verdict in together]
             outcomes = work.evictor.evict_all(victims, stop)
             for verdict, outcome in zip(together, outcomes, strict=False):  # fewer outcomes: stopped
-                veto = _book(work, work.numbers[verdict.index], verdict, outcome, journal)
+                reason = EvictReason.REQUESTED if scene.requested else verdict.reason
+                veto = _book(work, replace(verdict, reason=reason), outcome, journal)
                 if veto is None:
                     removed.add(verdict.index)
                 else:
@@ -115,10 +117,9 @@ def _independent(work: Work, verdicts: list[Verdict]) -> Iterator[list[Verdict]]
         yield together
 
 
-def _book(
-    work: Work, number: int, verdict: Verdict, outcome: EvictionOutcome, journal: Journal
-) -> KeepReason | None:
+def _book(work: Work, verdict: Verdict, outcome: EvictionOutcome, journal: Journal) -> KeepReason | None:
     """Write one outcome down; the new guard of an entry that is still there, or None."""
+    number = work.numbers[verdict.index]
     entry, facts = work.survey.inventory.entries[number], work.survey.facts[number]
     spec = work.survey.spec
     assert isinstance(verdict.reason, EvictReason)
@@ -136,6 +137,7 @@ def _book(
             newest_ns=entry.measure.newest_ns,
         )
         work.evicted.append(done)
+        work.spared.pop(entry.name, None)  # it had changed, and was measured again
         work.freed_bytes += freed
         journal.evicted(spec, done, verdict.gain_bytes)
         return None

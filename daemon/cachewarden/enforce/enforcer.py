@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -17,7 +17,7 @@ from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.enforce.victims import Victims
 from cachewarden.enforce.work import Work
 from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
-from cachewarden.evict import Evictor, Surroundings, Trash, recover
+from cachewarden.evict import Evictor, Fate, Surroundings, Trash, recover
 from cachewarden.kernel import statfs
 from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
@@ -52,6 +52,7 @@ class Orders:
     mood: Mood = field(default_factory=Mood)
     wait_ns: int = 0
     requested_free: int = 0
+    requested: bool = False  # somebody named the entry: `narrowing.requested`
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +98,23 @@ class Enforcer:
                     self._look_again(work, orders, findings, narrow)
                 plan = self._evict(territory, works, orders, findings, stop)
             seconds = (self.means.clock.monotonic_ns() - begun) / 1e9
-            reports = [self._close(work, plan, findings, seconds) for work in works]
+            reports = [self._close(work, plan, orders, findings, seconds) for work in works]
             for spec, report in findings.missing:
                 books.record_missing(self.means.ledger, spec, report, findings.now_ns)
                 self.means.journal.finished(spec, report, seconds)
         return PassReport((*reports, *(report for _, report in findings.missing)))
+
+    def situated(self, territory: Territory, findings: Findings, orders: Orders) -> situation.Situation:
+        """What a plan over these findings would look at, for commands that only show."""
+        locations = [self._location(each, orders, findings.now_ns, {}) for each in findings.surveys]
+        known = {location.key for location in locations}
+        joint = pools(territory.pools, territory.locations)
+        return situation.Situation(
+            now_ns=findings.now_ns,
+            locations=locations,
+            pools=[_within(pool, known) for pool in joint],
+            filesystems=filesystems(findings.surveys, orders.requested_free),
+        )
 
     @contextmanager
     def surveyed(
@@ -160,10 +173,12 @@ class Enforcer:
             self.means.journal.refetched(spec, found.refetched_bytes)
         return found
 
-    def _recover(self, spec: LocationSpec, trash: Trash) -> None:
-        """Finish or take back what a killed process left in the trash; before anything is measured."""
-        for text in recover(trash):
-            self.means.journal.notice(f"{spec.name}: {text}")
+    def _recover(self, spec: LocationSpec, trash: Trash, directories: Iterable[bytes] = (b"",)) -> bool:
+        """Finish or take back what a killed process left; whether there was anything."""
+        found = recover(trash, directories)
+        for each in found:
+            self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
+        return any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in found)
 
     def _work(
         self, found: Survey, stack: ExitStack, orders: Orders, findings: Findings, narrow: Narrow
@@ -194,7 +209,7 @@ class Enforcer:
         self, found: Survey, orders: Orders, now_ns: int, more: Mapping[int, KeepReason]
     ) -> situation.Location:
         state = books.state_of(self.means.ledger, found.spec)
-        paused = self.means.ledger.paused_until(found.spec.key, now_ns) is not None
+        paused = not orders.requested and self.means.ledger.paused_until(found.spec.key, now_ns) is not None
         return situation.Location(
             key=found.spec.key,
             policy=found.spec.policy,
@@ -251,23 +266,30 @@ class Enforcer:
             now_ns=findings.now_ns,
             works=works,
             elsewhere=elsewhere,
-            pools=[
-                replace(pool, members=tuple(key for key in pool.members if key in known)) for pool in joint
-            ],
+            pools=[_within(pool, known) for pool in joint],
             filesystems=filesystems([work.survey for work in works], orders.requested_free),
+            requested=orders.requested,
         )
         return carry_out(scene, self.means.journal, stop)
 
-    def _close(self, work: Work, plan: Plan, findings: Findings, seconds: float) -> LocationReport:
+    def _close(
+        self, work: Work, plan: Plan, orders: Orders, findings: Findings, seconds: float
+    ) -> LocationReport:
         work.evictor.close()
         freed = statfs.usage(work.survey.root_fd).avail_bytes - work.avail_before
         complete = inuse_complete(work.survey.spec, work.survey.mount, findings.guards)
         report = reporting.of_pass(work, plan, freed, inuse_complete=complete)
         books.record_evictions(self.means.ledger, work, findings.now_ns)
-        books.record_pass(self.means.ledger, work, report, findings.now_ns)
+        if not orders.requested:  # one entry by name says nothing of the location's limits
+            books.record_pass(self.means.ledger, work, report, findings.now_ns)
         for notice in self.means.ledger.take_notices():
             self.means.journal.notice(notice)
         with self._last_lock:
             self._last[work.key] = work.location
         self.means.journal.finished(work.survey.spec, report, seconds)
         return report
+
+
+def _within(pool: situation.Pool, known: Collection[str]) -> situation.Pool:
+    """A pool over those members that could be looked at."""
+    return replace(pool, members=tuple(key for key in pool.members if key in known))

@@ -1,7 +1,9 @@
 """From what a pass did, or a plan says, to the report that people, programs and metrics read."""
 
+from cachewarden.enforce.showing import HoldersByName, Shown
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.work import Work
+from cachewarden.paths import show
 from cachewarden.report import EvictedEntry, LocationReport, SparedEntry
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import EvictReason, KeepReason, Outcome
@@ -49,32 +51,41 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
     )
 
 
-def of_plan(survey: Survey, plan: Plan, *, inuse_complete: bool, size: int | None = None) -> LocationReport:
+def of_plan(survey: Survey, shown: Shown, *, inuse_complete: bool) -> LocationReport:
     """What a pass would do to one location, with a verdict for each of its entries."""
-    mine = plan.of(survey.spec.key)
-    would = sorted((verdict for verdict in mine.verdicts if verdict.evict), key=lambda each: each.rank or 0)
+    mine = shown.plan.of(survey.spec.key)
+    would = mine.evictions
     kept = [verdict for verdict in mine.verdicts if not verdict.evict]
-    before = survey.inventory.bytes if size is None else size
     return LocationReport(
         name=survey.spec.name,
         path=survey.spec.path,
         layout=survey.inventory.layout,
         outcome=_outcome(mine, evicted=bool(would)),
-        bytes_before=before,
-        bytes_after=before - mine.planned_bytes,
+        bytes_before=survey.inventory.bytes,
+        bytes_after=survey.inventory.bytes - mine.planned_bytes,
         limit_bytes=mine.limit_bytes,
         target_bytes=mine.target_bytes,
         need_bytes=mine.need_bytes,
-        shortfall_bytes=_shortfall(mine, plan),
+        shortfall_bytes=_shortfall(mine, shown.plan),
         usage_complete=survey.inventory.complete,
         inuse_complete=inuse_complete,
         evicted=tuple(_would_evict(survey, verdict) for verdict in would),
-        spared=tuple(_kept(survey, verdict) for verdict in kept),
+        spared=tuple(_kept(survey, verdict, shown.holders) for verdict in kept),
         foreign_bytes=survey.inventory.foreign_bytes,
         blocked=mine.blocked,
-        disk_freed_bytes=0,
         warnings=survey.warnings,
     )
+
+
+def absent(spec: LocationSpec) -> LocationReport:
+    """A configured path that is not there. No error: a user deleted his cache, and may make a new one.
+
+    What must be a mount and is none is unavailable: there the cache is somewhere else.
+    """
+    if spec.must_be_mount:
+        return missing(spec, f"{show(spec.path)}: nothing is mounted there (must_be_mount)")
+    reason = f"{show(spec.path)}: is not there; it is taken up when it appears"
+    return LocationReport(spec.name, spec.path, spec.layout, Outcome.WITHIN_LIMITS, warnings=(reason,))
 
 
 def _would_evict(survey: Survey, verdict: Verdict) -> EvictedEntry:
@@ -93,10 +104,11 @@ def _would_evict(survey: Survey, verdict: Verdict) -> EvictedEntry:
     )
 
 
-def _kept(survey: Survey, verdict: Verdict) -> SparedEntry:
+def _kept(survey: Survey, verdict: Verdict, holders: HoldersByName) -> SparedEntry:
     facts = survey.facts[verdict.index]
     assert isinstance(verdict.reason, KeepReason)
-    return SparedEntry(facts.name, facts.bytes, verdict.reason)
+    who = holders.get((verdict.location, facts.name), ())
+    return SparedEntry(facts.name, facts.bytes, verdict.reason, who)
 
 
 def _guarded(verdict: Verdict) -> bool:

@@ -1,6 +1,6 @@
 """Which locations share a limit: the pools and filesystems of a pass, as the planner sees them."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cachewarden.enforce.survey import Survey
 from cachewarden.paths import show
@@ -47,12 +47,11 @@ def filesystems(surveys: Sequence[Survey], requested_free: int = 0) -> list[File
     return found
 
 
-def groups(territory: Territory, device_of: Collection[tuple[str, object]]) -> list[list[LocationSpec]]:
+def groups(territory: Territory, device: Mapping[str, bytes]) -> list[list[LocationSpec]]:
     """Locations that one pass must look at together: those on one filesystem, or in one pool.
 
-    `device_of` has (key, filesystem) pairs. Order is kept.
+    `device` has the filesystem of each location, by key. Order is kept.
     """
-    device = dict(device_of)
     group_of: dict[str, list[LocationSpec]] = {}
     for spec in territory.locations:
         joined = [spec]
@@ -65,7 +64,7 @@ def groups(territory: Territory, device_of: Collection[tuple[str, object]]) -> l
 
 
 def _together(
-    one: LocationSpec, other: LocationSpec, device: dict[str, object], specs: Sequence[PoolSpec]
+    one: LocationSpec, other: LocationSpec, device: Mapping[str, bytes], specs: Sequence[PoolSpec]
 ) -> bool:
     if device.get(one.key) is not None and device.get(one.key) == device.get(other.key):
         return True

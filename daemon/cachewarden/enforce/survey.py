@@ -46,6 +46,11 @@ class Survey:
     refetched_bytes: int = 0
     warnings: tuple[str, ...] = ()
 
+    @property
+    def recency_source(self) -> recency.RecencySource:
+        """The best source of last use that the location has."""
+        return recency.recency_source(self.atime_mode, opens_available=False)
+
 
 @contextmanager
 def opened(spec: LocationSpec, trusted: frozenset[int]) -> Iterator[tuple[int, Mount]]:

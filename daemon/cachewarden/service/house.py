@@ -1,0 +1,283 @@
+"""Everything put together for a command: settings, ledger, pins, passes. No service has to run."""
+
+import os
+import signal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Self
+
+from cachewarden.clock import Clock, SystemClock
+from cachewarden.enforce.circumstances import Mood
+from cachewarden.enforce.enforcer import Enforcer, Findings, Means, Orders
+from cachewarden.enforce.finding import entry_at, location_of, names_below
+from cachewarden.enforce.guards import inuse_complete
+from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.narrowing import only_named, only_planned, read_plan, requested
+from cachewarden.enforce.reporting import absent, of_plan
+from cachewarden.enforce.scopes import groups
+from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_look
+from cachewarden.enforce.survey import Survey
+from cachewarden.enforce.view import Explanation, Row, rows
+from cachewarden.enforce.wording import limits_in_words
+from cachewarden.errors import NoServiceError, UsageError
+from cachewarden.holders import Machine
+from cachewarden.ledger import LocationState, PinStore, open_ledger, read_service_state
+from cachewarden.paths import show
+from cachewarden.report import PassReport
+from cachewarden.service.devices import devices
+from cachewarden.service.keeping import Keeping
+from cachewarden.service.status import LocationStatus, Status
+from cachewarden.settings import Settings, load
+from cachewarden.spec import LocationSpec, Territory
+
+
+def open_house(
+    files: Sequence[str] | None,
+    *,
+    user: bool,
+    environ: Mapping[str, str],
+    command: str,
+    journal: Journal | None = None,
+    clock: Clock | None = None,
+) -> "House":
+    """Read the configuration and open ledger and pins.
+
+    `files` replace the default configuration files; `command` names us to whoever waits for a lock.
+    Raises ConfigurationError, LedgerTooNewError, and NoServiceError for an ordinary user who asks
+    for the system's locations.
+    """
+    named = None if files is None else [os.fsencode(file) for file in files]
+    settings = load(named, environ=environ, user=user)
+    if os.geteuid() != 0 and not user and files is None:
+        raise NoServiceError(
+            "this needs root: the service's socket for ordinary users does not exist in this version. "
+            "For caches of your own: cachewarden --user"
+        )
+    return House(settings, command, journal or Silent(), clock or SystemClock())
+
+
+class House(Keeping):
+    """What commands ask for. Use it in `with`, or close it."""
+
+    def __init__(self, settings: Settings, command: str, journal: Journal, clock: Clock) -> None:
+        ledger = open_ledger(settings.daemon.state_dir, clock.wall_ns())
+        super().__init__(settings, clock, ledger, PinStore(settings.daemon.state_dir))
+        self.journal = journal
+        self.surroundings = Machine()
+        self.enforcer = Enforcer(
+            Means(
+                ledger=ledger,
+                pins=self.pins,
+                clock=clock,
+                surroundings=self.surroundings,
+                runtime_dir=settings.daemon.runtime_dir,
+                command=command,
+                trusted=frozenset({0, os.geteuid()}),
+                journal=journal,
+            )
+        )
+        for notice in ledger.take_notices():
+            journal.notice(notice)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.ledger.close()
+
+    def once(
+        self, *, only: str | None = None, free: int | None = None, confirmed: bool = False, wait_ns: int = 0
+    ) -> PassReport:
+        """One pass over all locations, or over those of one name. `free` bytes shall be free after it.
+
+        Raises UsageError for an unknown name, LocationLockedError when a lock is held for longer than
+        `wait_ns`.
+        """
+        orders = Orders(Mood(confirmed=confirmed), wait_ns, free or 0)
+        land = self.select(only)
+        return self._joined([self.enforcer.run(land, group, orders) for group in self._groups(land)], land)
+
+    def plan(self, *, only: str | None = None, free: int | None = None) -> PassReport:
+        """What `once` would do now, with a verdict for every entry. Touches nothing, takes no lease."""
+        orders = Orders(requested_free=free or 0)
+        land = self.select(only)
+        reports = []
+        for group in self._groups(land):
+            with self.enforcer.surveyed(group, orders) as findings:
+                shown = self._shown(land, findings, orders)
+                located = [
+                    of_plan(each, shown, inuse_complete=self._complete(each, findings))
+                    for each in findings.surveys
+                ]
+                reports.append(PassReport((*located, *(report for _, report in findings.missing))))
+        return replace(self._joined(reports, land), in_use_checked="proc")
+
+    def apply(self, content: Any, *, wait_ns: int = 0) -> PassReport:
+        """Carry out a plan of `plan --json`, as far as it still holds. Raises as `once`, and UsageError."""
+        plan = read_plan(content)
+        land = self.select(None)
+        known = {(spec.name, spec.path) for spec in (*land.locations, *land.missing)}
+        for name, path in plan:
+            if (name, path) not in known:
+                raise UsageError(f"the plan has a location that is not configured: {name} at {show(path)}")
+        land = replace(
+            land,
+            locations=tuple(spec for spec in land.locations if (spec.name, spec.path) in plan),
+            missing=tuple(spec for spec in land.missing if (spec.name, spec.path) in plan),
+        )
+        orders = Orders(wait_ns=wait_ns)
+        runs = [
+            self.enforcer.run(land, group, orders, narrow=only_planned(plan)) for group in self._groups(land)
+        ]
+        return self._joined(runs, land)
+
+    def evict(self, path: bytes, *, wait_ns: int = 0) -> PassReport:
+        """Evict the entry at `path`, which hard guards may still hold. Raises UsageError: no such entry."""
+        land = self.territory()
+        spec, relative = location_of(land, path)
+        with self.enforcer.surveyed([spec], Orders()) as findings:
+            found = self._found(findings, spec)
+            name = found.inventory.entries[self._entry(found, relative, path)].name
+        orders = Orders(Mood(confirmed=True), wait_ns, requested=True)
+        return self.enforcer.run(land, [requested(spec)], orders, narrow=only_named(name))
+
+    def rows(self, only: str | None = None) -> list[Row]:
+        """All entries with their verdicts; what goes first comes first."""
+        land = self.select(only)
+        found: list[Row] = []
+        for group in self._groups(land):
+            with self.enforcer.surveyed(group, Orders()) as findings:
+                shown = self._shown(land, findings, Orders())
+                for each in findings.surveys:
+                    found += self._rows(each, findings, shown)
+        return sorted(found, key=lambda row: (row.rank is None, row.rank or 0, row.last_use_ns, row.entry))
+
+    def explain(self, path: bytes) -> Explanation:
+        """All about the entry at `path`. Raises UsageError when there is none, saying what is there."""
+        land = self.territory()
+        spec, relative = location_of(land, path)
+        group = next((each for each in self._groups(land) if spec in each), [spec])
+        with self.enforcer.surveyed(group, Orders()) as findings:
+            found = self._found(findings, spec)
+            index = self._entry(found, relative, path)
+            shown = self._shown(land, findings, Orders())
+            key = spec.key, index
+            holders = in_use({key: inodes_of(found, index)}, self.surroundings).get(key, ())
+            situation = self.enforcer.situated(land, findings, Orders())
+            here = next(each for each in situation.locations if each.key == spec.key)
+            usage = {each.key: each.usage_bytes for each in situation.locations}
+            limits = limits_in_words(here, situation.pools, situation.filesystems, usage)
+            return Explanation(self._rows(found, findings, shown)[index], holders, tuple(limits))
+
+    def status(self) -> Status:
+        """Each location as its last pass left it; what no pass has looked at yet is measured now."""
+        land = self.territory()
+        service = read_service_state(self.settings.daemon.runtime_dir)
+        now_ns = self.clock.wall_ns()
+        states = self.ledger.location_states()
+        fresh = [spec for spec in land.locations if states.get(spec.key, _nothing(spec)).bytes is None]
+        measured = self._measure(fresh)
+        located = []
+        for spec in sorted((*land.locations, *land.missing), key=lambda each: (each.name, each.path)):
+            state = measured.get(spec.key) or states.get(spec.key) or _nothing(spec)
+            there = spec not in land.missing and state.available is not False
+            located.append(
+                LocationStatus(
+                    spec=spec,
+                    state=state,
+                    available=there,
+                    paused_until_ns=self.ledger.paused_until(spec.key, now_ns),
+                    next_pass_ns=service.next_pass_ns if service is not None else None,
+                    watch_mode=service.watch_modes.get(spec.key, "none") if service is not None else "none",
+                )
+            )
+        return Status(service, located, tuple(_refusals(land)), self.settings.warnings)
+
+    def wake_service(self) -> bool:
+        """Ask a running service for a pass now; whether there is one."""
+        service = read_service_state(self.settings.daemon.runtime_dir)
+        if service is None:
+            return False
+        with suppress(OSError):
+            os.kill(service.pid, signal.SIGUSR1)
+        return True
+
+    def _measure(self, specs: Sequence[LocationSpec]) -> dict[str, LocationState]:
+        measured: dict[str, LocationState] = {}
+        with self.enforcer.surveyed(specs, Orders()) as findings:
+            for each in findings.surveys:
+                limit = each.spec.policy.limits.max_size
+                measured[each.spec.key] = replace(
+                    _nothing(each.spec),
+                    layout=each.inventory.layout,
+                    bytes=each.inventory.bytes,
+                    files=each.inventory.files,
+                    entries=len(each.inventory.entries),
+                    limit_bytes=limit,
+                    available=True,
+                    usage_complete=each.inventory.complete,
+                    inuse_complete=self._complete(each, findings),
+                    recency_source=each.recency_source,
+                )
+            for spec, report in findings.missing:
+                measured[spec.key] = replace(
+                    _nothing(spec), available=False, outcome=report.outcome, detail=report.warnings[0]
+                )
+        return measured
+
+    def _shown(self, land: Territory, findings: Findings, orders: Orders) -> Shown:
+        return plan_with_look(
+            self.enforcer.situated(land, findings, orders), findings.surveys, self.surroundings
+        )
+
+    def _rows(self, found: Survey, findings: Findings, shown: Shown) -> list[Row]:
+        pins = [findings.guards.pin_of(found.spec, entry) for entry in found.inventory.entries]
+        return rows(found, shown.plan.of(found.spec.key), pins)
+
+    @staticmethod
+    def _complete(found: Survey, findings: Findings) -> bool:
+        return inuse_complete(found.spec, found.mount, findings.guards)
+
+    @staticmethod
+    def _found(findings: Findings, spec: LocationSpec) -> Survey:
+        for each in findings.surveys:
+            if each.spec.key == spec.key:
+                return each
+        reasons = [report.warnings[0] for missing, report in findings.missing if missing.key == spec.key]
+        raise UsageError(reasons[0] if reasons else f"{show(spec.path)}: is not there")
+
+    @staticmethod
+    def _entry(found: Survey, relative: bytes, path: bytes) -> int:
+        index = entry_at(found.inventory, relative)
+        if index is not None:
+            return index
+        below = names_below(found.inventory, relative)
+        if below:
+            names = ", ".join(show(name) for name in below[:10])
+            raise UsageError(f"{show(path)}: no single entry, but {len(below)} of them: {names}")
+        raise UsageError(
+            f"{show(path)}: is no entry of {found.spec.name} (layout {found.inventory.layout}): it is "
+            "foreign, or not there; what is foreign is counted and never touched"
+        )
+
+    def _groups(self, land: Territory) -> list[list[LocationSpec]]:
+        return groups(land, devices(land.locations))
+
+    @staticmethod
+    def _joined(reports: Sequence[PassReport], land: Territory) -> PassReport:
+        found = [each for report in reports for each in report.locations]
+        found += [absent(spec) for spec in land.missing]
+        return PassReport(tuple(sorted(found, key=lambda each: (each.name, each.path))))
+
+
+def _nothing(spec: LocationSpec) -> LocationState:
+    return LocationState(spec.key, spec.name, spec.path)
+
+
+def _refusals(land: Territory) -> Iterator[str]:
+    for each in land.refused:
+        yield f"{each.name}: {show(each.path)} is refused: {each.reason}"
