@@ -3,6 +3,7 @@
 import pytest
 
 from cachewarden.settings.cron import parse_cron
+from cachewarden.settings.fields import parse_http
 from cachewarden.settings.patterns import matches, overlap, parse_pattern
 from cachewarden.settings.places import unfit
 
@@ -104,7 +105,17 @@ def test_a_glob_matches_as_in_a_shell() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["* * * * *", "0 3 1 jan sun", "*/5 1-3,7 * * 1-5/2", "59 23 31 12 7", "0  0 * * MON"]
+    "text",
+    [
+        "* * * * *",
+        "0 3 1 jan sun",
+        "*/5 1-3,7 * * 1-5/2",
+        "59 23 31 12 7",
+        "0  0 * * MON",
+        "0 0 * * fri-mon",
+        "0 0 29 2 *",
+        "0 0 31 2 1",
+    ],
 )
 def test_cron_text_is_taken(text: str) -> None:
     assert parse_cron(text) == " ".join(text.lower().split())
@@ -127,9 +138,32 @@ def test_cron_text_is_taken(text: str) -> None:
         "1, * * * *",
         "@daily",
         "-1 * * * *",
+        "*/60 * * * *",
+        "0 0 31 2,4 *",
         "٣ * * * *",
     ],
 )
 def test_other_cron_text_is_an_error(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must be cron text|is no "):
+    with pytest.raises(ValueError, match=r"must be cron text|is no |never comes"):
         parse_cron(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("127.0.0.1:9843", ("127.0.0.1", 9843)),
+        ("[::1]:0", ("::1", 0)),
+        (":9843", ("", 9843)),
+        ("host.example:80", ("host.example", 80)),
+        ("", None),
+        (None, None),
+    ],
+)
+def test_an_address_is_host_and_port(text: str | None, address: tuple[str, int] | None) -> None:
+    assert parse_http(text) == address
+
+
+@pytest.mark.parametrize("text", ["127.0.0.1", "::1:80", "host:65536", "host:", "host:http", "a b:1", 9843])
+def test_anything_else_is_no_address(text: object) -> None:
+    with pytest.raises(ValueError, match="HOST:PORT"):
+        parse_http(text)

@@ -245,6 +245,15 @@ def test_a_glob_does_not_take_homes_or_what_holds_them(root: Path) -> None:
     ]
 
 
+def test_a_home_behind_a_link_is_still_a_home(root: Path) -> None:
+    make(root, ["disk/alice", "disk/bob"])
+    (root / "home").symlink_to("disk")
+    settings = configure(root, location("l", "ROOT/[d]isk/*"), HOME=f"{root}/home/alice")
+    found = territory(settings)
+    assert paths(found) == [("l", b(root / "disk/bob"))]
+    assert refusals(found) == [("l", b(root / "disk/alice"), "is a home directory itself")]
+
+
 def test_a_glob_does_not_take_system_directories(root: Path) -> None:
     found = territory(configure(root, location("l", "/va[r]", "/et[c]/s*", "/pro[c]/sys")))
     assert paths(found) == []

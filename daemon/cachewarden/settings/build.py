@@ -7,7 +7,7 @@ from cachewarden.settings.contradictions import contradictions
 from cachewarden.settings.layers import Layer
 from cachewarden.settings.model import Document, LimitKeys, LocationKeys, PoolKeys
 from cachewarden.settings.patterns import is_glob, overlap, parse_pattern
-from cachewarden.settings.places import home_directories, unfit
+from cachewarden.settings.places import account_homes, unfit
 from cachewarden.settings.resolve import Effective, Resolver, setting_of, value_of
 from cachewarden.settings.values import DaemonSettings, LocationPattern
 from cachewarden.spec import LocationSpec, PoolSpec
@@ -86,7 +86,7 @@ def build(document: Document, merged: Layer, home: bytes | None, *, user: bool) 
         built.problems += contradictions(effective, merged)
         built.locations.append(_location(name, keys, effective, document.daemon.enforce))
     built.problems = resolver.problems + built.problems
-    _place(built, document, merged, home if user else None, home_directories(home))
+    _place(built, document, merged, home if user else None, account_homes(home))
     for name, pool in document.pools.items():
         built.pools.append(_pool(name, pool))
         built.problems += _pool_problems(name, document, merged)

@@ -25,7 +25,7 @@ from cachewarden.units import (
 )
 from cachewarden_policies.policy import SECOND, Amount
 
-_HTTP = re.compile(r"(\[[0-9A-Fa-f:.%a-z]+\]|[A-Za-z0-9.-]+):([0-9]{1,5})")
+_HTTP = re.compile(r"(\[[0-9A-Fa-f:.%a-z]+\]|[A-Za-z0-9.-]*):([0-9]{1,5})")
 
 
 def key(default: Any, description: str) -> Any:
@@ -60,7 +60,7 @@ def parse_interval(value: object) -> int:
 
 
 def parse_http(value: object) -> tuple[str, int] | None:
-    """`HOST:PORT`, `[IPv6]:PORT`; empty or None: off."""
+    """`HOST:PORT`, `[IPv6]:PORT`, `:PORT` (all addresses); empty or None: off."""
     if value is None or value == "":
         return None
     match = _HTTP.fullmatch(value) if isinstance(value, str) else None

@@ -36,19 +36,24 @@ def _in_account(path: bytes, homes: frozenset[bytes]) -> bool:
     return any(home.count(b"/") >= 3 and path.startswith(home + b"/") for home in homes)
 
 
-def home_directories(home: bytes | None) -> frozenset[bytes]:
-    """All homes of the account database and `home` ($HOME), also as they are called without links.
-
-    Only the directory around a home is looked at: looking at homes would mount each of them where
-    an automounter keeps them.
-    """
+def account_homes(home: bytes | None) -> frozenset[bytes]:
+    """All homes of the account database, and `home` ($HOME), as they are written. Looks at no disk."""
     named = {os.fsencode(each.pw_dir) for each in pwd.getpwall()} | ({home} if home else set())
-    homes = {os.path.normpath(each) for each in named if each.startswith(b"/")}
-    resolved = {
-        b"/".join((os.path.realpath(os.path.dirname(each)).rstrip(b"/"), os.path.basename(each)))
-        for each in homes
+    return frozenset(os.path.normpath(each) for each in named if each.startswith(b"/")) - {
+        b"/",
+        b"/nonexistent",
     }
-    return frozenset((homes | resolved) - {b"/", b"/nonexistent"})
+
+
+def home_directories(home: bytes | None) -> frozenset[bytes]:
+    """The same, and also as they are called without links; may block on a filesystem that is dead.
+
+    Only the directories around homes are looked at: looking at a home would mount it where an
+    automounter keeps them.
+    """
+    homes = account_homes(home)
+    around = {each: os.path.realpath(each) for each in {os.path.dirname(home) for home in homes}}
+    return homes | {os.path.join(around[os.path.dirname(each)], os.path.basename(each)) for each in homes}
 
 
 def is_home_of(path: bytes, uid: int) -> bool:

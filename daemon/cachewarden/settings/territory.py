@@ -28,7 +28,10 @@ def territory(settings: Settings, known: Territory | None = None) -> Territory:
 
 
 def find_location(location: LocationPattern, homes: frozenset[bytes]) -> Matches:
-    """What one location's patterns match right now; `homes` is `home_directories(settings.home)`."""
+    """What one location's patterns match right now; `homes` is `home_directories(settings.home)`.
+
+    Blocks on a filesystem that does not answer, as `home_directories` may too.
+    """
     return find(location, homes, frozenset({0, os.geteuid()}))
 
 
