@@ -4,7 +4,8 @@ import os
 import stat
 from dataclasses import dataclass, field
 
-from cachewarden.sums import Sums, allocated
+from cachewarden.kernel.lstat_many import Plain
+from cachewarden.sums import BLOCK, Sums, allocated
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,11 @@ class Tally:
         self.found_files += files
         self.found_bytes += size
 
-    def add_plain(self, region: int, found: list[os.stat_result]) -> None:
-        """Count regular files with one link each (`sums.all_plain`), at least one."""
-        sums = self.of(region)
-        before = sums.bytes
-        sums.add_plain(found)
-        self.found_files += len(found)
-        self.found_bytes += sums.bytes - before
+    def add_plain(self, region: int, plain: Plain) -> None:
+        """Count regular files with one link each."""
+        self.of(region).add_summed(plain)
+        self.found_files += plain.files
+        self.found_bytes += plain.blocks * BLOCK
 
     def at_root(self, region: int, found: os.stat_result) -> None:
         """Remember what is at a region's own path."""

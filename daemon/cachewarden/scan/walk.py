@@ -9,20 +9,20 @@ by path from the root would make a tree of 100,000 levels a trap.
 
 import errno
 import os
+import stat
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Self
 
+from cachewarden.kernel.lstat_many import CAPACITY, Look
 from cachewarden.kernel.openat2 import open_on_mount
 from cachewarden.scan.regions import ROOT, Node
 from cachewarden.scan.tally import Tally
-from cachewarden.sums import all_plain
 from cachewarden.tree import ABSENT, open_directory
 from cachewarden_policies.globs import Globs
 
 _OPEN_FRAMES = 64
-_CHUNK = 512  # stat results held at once: a flat directory may have a million files
 _CLOSED = -1
 
 # A directory yet to be entered: name, region, whether it is that region's own path, names to look out
@@ -62,6 +62,7 @@ class Walk:
         self._exclude = exclude
         self._stack: list[_Frame] = []
         self._entered = 0
+        self._look = Look()
 
     def __enter__(self) -> Self:
         return self
@@ -218,31 +219,35 @@ class Walk:
         """Count everything in a directory but its directories, which are the answer. Raises OSError."""
         if node is not None or self._exclude is not None:
             return self._list_with_care(frame, Node() if node is None else node)
-        region = frame.region
         steps: list[Step] = []
-        found: list[os.stat_result] = []
-        with os.scandir(frame.fd) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    steps.append((entry.name, region, False, None))
-                    continue
-                try:
-                    found.append(entry.stat(follow_symlinks=False))
-                except FileNotFoundError:
-                    continue
-                if len(found) == _CHUNK:
-                    self._add(region, found)
-                    found = []
-        if found:
-            self._add(region, found)
+        names = os.listdir(frame.fd)
+        for start in range(0, len(names), CAPACITY):
+            steps += self._count(frame, names[start : start + CAPACITY])
         return steps
 
-    def _add(self, region: int, found: list[os.stat_result]) -> None:
-        if all_plain(found):
-            self.tally.add_plain(region, found)
-        else:
-            for each in found:
-                self.tally.add(region, each)
+    def _count(self, frame: _Frame, names: list[str]) -> list[Step]:
+        """Count some names of a directory; its directories are the answer."""
+        region, look = frame.region, self._look
+        if not look.at(frame.fd, [os.fsencode(name) for name in names]):
+            return self._count_one_by_one(frame, names)
+        unusual = look.unusual()
+        plain = look.plain(unusual)
+        if plain is not None:
+            self.tally.add_plain(region, plain)
+        others = [names[position] for position, is_directory in unusual if not is_directory]
+        steps = self._count_one_by_one(frame, others)
+        return [*steps, *((names[at], region, False, None) for at, is_directory in unusual if is_directory)]
+
+    def _count_one_by_one(self, frame: _Frame, names: list[str]) -> list[Step]:
+        steps: list[Step] = []
+        for name in names:
+            with suppress(FileNotFoundError):
+                found = os.stat(name, dir_fd=frame.fd, follow_symlinks=False)
+                if stat.S_ISDIR(found.st_mode):
+                    steps.append((name, frame.region, False, None))
+                else:
+                    self.tally.add(frame.region, found)
+        return steps
 
     def _list_with_care(self, frame: _Frame, node: Node) -> list[Step]:
         """The same, with an eye on each name."""
