@@ -14,7 +14,7 @@ from cachewarden.watch import Watcher
 
 def test_a_chain_deeper_than_descriptors_or_recursion_go_is_watched_in_part(tmp_path):
     root, changes = os.fsencode(tmp_path), []
-    watcher = Watcher(lambda key, path: changes.append(path), lambda: None)
+    watcher = Watcher(lambda _key, path: changes.append(path), lambda: None)
     here = os.open(root, os.O_RDONLY)
     for _ in range(1500):
         os.mkdir(b"d", dir_fd=here)
