@@ -4,7 +4,8 @@ The brake looks at the chosen victims of one location, in rank order and over th
 up to the share of the bytes that the pass began with, the rest waits until somebody confirms.
 """
 
-from cachewarden_policies.selection import Selection
+from cachewarden_policies.bounds import Dimension
+from cachewarden_policies.selection import Selection, share_gains
 
 
 def allowed_by_brake(selection: Selection, number: int, victims: list[int]) -> frozenset[int] | None:
@@ -19,12 +20,11 @@ def allowed_by_brake(selection: Selection, number: int, victims: list[int]) -> f
     if past.confirmed or share >= 1:
         return None
     budget = int(share * (past.bytes_at_start or location.usage_bytes)) - past.evicted_bytes
-    if selection.gained[number][0] <= budget:
+    if selection.gained[number][Dimension.BYTES] <= budget:
         return None
     gains = marginal_gains(selection, victims)
     spent = 0
-    for place, row in enumerate(victims):
-        gain = gains[row][0]
+    for place, (gain, _) in enumerate(gains):
         first = spent == 0 and past.evicted_entries == 0
         if gain and spent + gain > budget and not first:
             return frozenset(victims[:place])
@@ -32,23 +32,25 @@ def allowed_by_brake(selection: Selection, number: int, victims: list[int]) -> f
     return None
 
 
-def marginal_gains(selection: Selection, victims: list[int]) -> dict[int, tuple[int, int]]:
+def marginal_gains(selection: Selection, victims: list[int]) -> list[tuple[int, int]]:
     """What each victim gives the location and the disk in bytes, given all victims before it.
 
     Counted anew, as sparing and groups changed what earlier choices were booked with. `victims` must
     be all chosen rows of the locations that they belong to.
     """
     roster = selection.roster
-    owners = {row: len(roster.shares[row].owners) for v in victims for row in roster.share_rows.get(v, ())}
-    out: dict[int, tuple[int, int]] = {}
+    owners: dict[int, int] = {}
+    out: list[tuple[int, int]] = []
     for victim in victims:
         entry = roster.entries[victim]
         size, disk = entry.own_bytes, entry.disk_bytes
-        for share_row in roster.share_rows.get(victim, ()):
-            owners[share_row] -= 1
-            share = roster.shares[share_row]
-            if not owners[share_row] and not share.kept:
-                size += share.bytes
-                disk += 0 if share.outside else share.bytes
-        out[victim] = (size, disk)
+        if victim in roster.share_rows:
+            for share_row in roster.share_rows[victim]:
+                share = roster.shares[share_row]
+                owners[share_row] = owners.get(share_row, len(share.owners)) - 1
+                if not owners[share_row]:
+                    gains = share_gains(share)
+                    size += gains[Dimension.BYTES]
+                    disk += gains[Dimension.DISK_BYTES]
+        out.append((size, disk))
     return out

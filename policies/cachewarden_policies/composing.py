@@ -61,9 +61,10 @@ def _expire(selection: Selection, number: int) -> None:
     roster = selection.roster
     allowed = selection.only.get(number)
     condemned = roster.condemned(number, selection.freedoms[number].expiry)
+    choices = {reason: Choice(reason, roster.locations[number].key) for reason in set(condemned.values())}
     for row, reason in condemned.items():
         if allowed is None or row in allowed:
-            selection.choose(row, selection.gains(row), Choice(reason, roster.locations[number].key))
+            selection.choose(row, selection.gains(row), choices[reason])
 
 
 def _serve_location(selection: Selection, number: int) -> Scope:

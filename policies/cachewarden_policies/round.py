@@ -27,6 +27,8 @@ class Round:
         self.taken: list[int] = []
         self.unmet = [need for need in needs if need.remaining > 0]
         self._respect_min_size = respect_min_size
+        # One object for each reason: a million would keep the garbage collector busy.
+        self._choices = {need.bound.reason: Choice(need.bound.reason, scope) for need in needs}
         self._aside: dict[int, list[int]] = {}
         self._settled: set[int] = set()
 
@@ -45,7 +47,7 @@ class Round:
         need = self._helped(gains)
         if need is None:
             self._set_aside(row)
-        elif self._would_undercut(row, gains):
+        elif self._respect_min_size and self._would_undercut(row, gains):
             # Not set aside: for those that share its data it is an owner that stays.
             self.selection.notes[row] = KeepReason.PROTECTED
             return
@@ -62,14 +64,14 @@ class Round:
         return None
 
     def _would_undercut(self, row: int, gains: Gains) -> bool:
-        if not self._respect_min_size or not gains[Dimension.BYTES]:
+        if not gains[Dimension.BYTES]:
             return False
         number = self.selection.roster.where[row]
         left = self.selection.usage_bytes(number) - gains[Dimension.BYTES]
         return left < self.selection.roster.locations[number].policy.min_size
 
     def _take(self, row: int, gains: Gains, need: Need) -> None:
-        self.selection.choose(row, gains, Choice(need.bound.reason, self.scope))
+        self.selection.choose(row, gains, self._choices[need.bound.reason])
         self.taken.append(row)
         for unmet in self.unmet:
             if unmet.remaining <= 0:
@@ -102,7 +104,7 @@ class Round:
             self._settled.add(share_row)
             gains = share_gains(roster.shares[share_row])
             need = self._helped(gains)
-            if need is None or self._would_undercut(mates[0], self._together(mates, gains)):
+            if need is None or (self._respect_min_size and self._group_would_undercut(mates)):
                 continue
             for mate in mates:
                 self._take(mate, self.selection.gains(mate), need)
@@ -118,14 +120,12 @@ class Round:
         mates = [row for row in aside if row not in self.selection.chosen]
         return mates if len(mates) == left else []
 
-    def _together(self, mates: list[int], shared: Gains) -> Gains:
-        """What goes when a group goes, by the location's bytes: own data, and all that only they share."""
-        if not self._respect_min_size:
-            return shared
+    def _group_would_undercut(self, mates: list[int]) -> bool:
+        """The same for a group: its members' own data and all that only they share."""
         roster = self.selection.roster
         size = sum(roster.entries[mate].own_bytes for mate in mates)
         owners = Counter(share_row for mate in mates for share_row in roster.share_rows[mate])
         for share_row, count in owners.items():
             if count == self.selection.unchosen_owners[share_row]:
                 size += share_gains(roster.shares[share_row])[Dimension.BYTES]
-        return (size, *shared[1:])
+        return self._would_undercut(mates[0], (size, 0, 0, 0, 0))

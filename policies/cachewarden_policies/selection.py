@@ -73,22 +73,22 @@ class Selection:
 
     def gains(self, row: int) -> Gains:
         """What the location and the disk get back when this row goes now, too."""
-        entry = self.roster.entries[row]
-        if row in self.roster.share_rows:
-            return self._marginal(row, 1)
-        return (entry.own_bytes, entry.own_files, 1, entry.disk_bytes, entry.disk_inodes)
+        return self._marginal(row, 1)
 
     def losses(self, row: int) -> Gains:
         """What the location and the disk lose again when this chosen row stays after all."""
         return self._marginal(row, 0)
 
     def _marginal(self, row: int, owners_left: int) -> Gains:
-        entry = self.roster.entries[row]
+        roster = self.roster
+        entry = roster.entries[row]
+        if row not in roster.share_rows:
+            return (entry.own_bytes, entry.own_files, 1, entry.disk_bytes, entry.disk_inodes)
         size, files = entry.own_bytes, entry.own_files
         disk_bytes, inodes = entry.disk_bytes, entry.disk_inodes
-        for share_row in self.roster.share_rows.get(row, ()):
+        for share_row in roster.share_rows[row]:
             if self.unchosen_owners[share_row] == owners_left:
-                more = share_gains(self.roster.shares[share_row])
+                more = share_gains(roster.shares[share_row])
                 size += more[0]
                 files += more[1]
                 disk_bytes += more[3]
