@@ -1,0 +1,5 @@
+"""`python -m cachewarden`."""
+
+from cachewarden.cli import main
+
+main()

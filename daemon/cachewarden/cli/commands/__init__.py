@@ -1,0 +1,1 @@
+"""The commands: each asks the house and shows what it answers."""

@@ -1,0 +1,87 @@
+"""`config check`, `config show`, `config schema`: they read files and scan nothing."""
+
+import os
+from collections.abc import Iterator
+
+import typer
+
+from cachewarden.cli.blocks import Block, good, line, warn
+from cachewarden.cli.face import Face, face_of
+from cachewarden.cli.words import plural
+from cachewarden.paths import show
+from cachewarden.settings import Settings, load, schema, territory
+from cachewarden.settings import show as as_toml
+from cachewarden.spec import Territory
+
+_CHECK = """\b
+Examples:
+  sudo cachewarden config check
+  cachewarden --config new.toml config check && sudo cp new.toml /etc/cachewarden/config.toml
+"""
+_SHOW = """\b
+Examples:
+  cachewarden config show
+  cachewarden config show | grep -n max_size
+"""
+_SCHEMA = """\b
+Examples:
+  cachewarden config schema > cachewarden.schema.json
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group."""
+    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group.command(epilog=_CHECK)(check)
+    group.command("show", epilog=_SHOW)(show_configuration)
+    group.command("schema", epilog=_SCHEMA)(show_schema)
+    app.add_typer(group, name="config", help="Look at the configuration: check, show, schema.")
+
+
+def check(ctx: typer.Context) -> None:
+    """Check the configuration, and say which locations it means right now.
+
+    Every error has file, line, key and value, and the status is then 2. A path that is missing is no error:
+    it is taken up when it appears.
+    """
+    face = face_of(ctx)
+    settings = _load(face)
+    face.screen.show([*_checked(settings, territory(settings))])
+
+
+def show_configuration(ctx: typer.Context) -> None:
+    """Show the configuration in force as TOML, with the place where each value was set."""
+    face = face_of(ctx)
+    face.screen.write(as_toml(_load(face)))
+
+
+def show_schema(ctx: typer.Context) -> None:
+    """Print a JSON Schema of the configuration, for editors."""
+    face_of(ctx).screen.json(schema())
+
+
+def _load(face: Face) -> Settings:
+    files = None if face.files is None else [os.fsencode(file) for file in face.files]
+    return load(files, environ=os.environ, user=face.user)
+
+
+def _checked(settings: Settings, land: Territory) -> Iterator[Block]:
+    there, missing, refused = len(land.locations), len(land.missing), len(land.refused)
+    counts = [f"{there} there"]
+    counts += [f"{missing} missing"] if missing else []
+    counts += [f"{refused} refused"] if refused else []
+    places = plural(there + missing + refused, "place", "places")
+    pools = f", {plural(len(settings.pools), 'pool', 'pools')}" if settings.pools else ""
+    yield line(
+        good("OK"),
+        f": {plural(len(settings.locations), 'location', 'locations')} configured, {places} now "
+        f"({', '.join(counts)}){pools}",
+    )
+    for source in settings.sources:
+        yield line(f"read {source}", indent=1)
+    for warning in settings.warnings:
+        yield line(warn("Warning: "), warning)
+    for spec in land.missing:
+        yield line(f"{spec.name}: {show(spec.path)} is not there yet")
+    for each in land.refused:
+        yield line(warn("Refused: "), f"{each.name}: {show(each.path)}: {each.reason}")

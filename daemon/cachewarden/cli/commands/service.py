@@ -1,0 +1,29 @@
+"""`run`: the service itself."""
+
+import typer
+
+from cachewarden.cli.face import face_of, finish
+from cachewarden.service import run_service
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        epilog="""\b
+Examples:
+  sudo systemctl enable --now cachewarden     the usual way to start it
+  sudo cachewarden run                        in the foreground
+  cachewarden --user run                      for your own caches
+"""
+    )(run)
+
+
+def run(ctx: typer.Context) -> None:
+    """Run the service: watch all locations and keep them within their limits.
+
+    It stays in the foreground and logs to standard error. SIGHUP reads the configuration again (a broken
+    one is refused, and the old one stays in force); SIGTERM ends it within seconds, and no entry is left
+    half evicted.
+    """
+    face = face_of(ctx)
+    finish(run_service(face.files, face.user))

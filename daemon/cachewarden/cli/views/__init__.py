@@ -1,0 +1,1 @@
+"""What commands say: from values to blocks."""

@@ -1,0 +1,98 @@
+"""What is remembered: evictions, pins, and what lies in the trash."""
+
+from collections.abc import Iterator, Sequence
+
+from cachewarden.cli.blocks import Block, Column, Content, Table, bad, good, line, warn
+from cachewarden.cli.words import moment, number, relative, sentence, size, until, user
+from cachewarden.ledger import EvictionRow, Pin
+from cachewarden.paths import show
+from cachewarden.service.keeping import TrashRow
+
+_HISTORY = (
+    Column("WHEN"),
+    Column("LOCATION"),
+    Column("ENTRY", wraps=True),
+    Column("SIZE", right=True),
+    Column("FREED", right=True, needs=100),
+    Column("OUTCOME"),
+    Column("LAST USE BEFORE", right=True, needs=120),
+    Column("WHY", wraps=True),
+)
+_PINS = (
+    Column("PATH", wraps=True),
+    Column("UNTIL", wraps=True),
+    Column("BY"),
+    Column("SINCE", right=True),
+    Column("WHY", wraps=True),
+)
+_TRASH = (
+    Column("LOCATION"),
+    Column("BELONGS TO", wraps=True),
+    Column("STATE"),
+    Column("SIZE", right=True),
+    Column("FILES", right=True),
+    Column("IS NOW", wraps=True, needs=120),
+)
+
+
+def history_blocks(rows: Sequence[EvictionRow]) -> Iterator[Block]:
+    """Evictions, newest first."""
+    if not rows:
+        yield line("Nothing has been evicted yet.")
+        return
+    yield Table(_HISTORY, [_evicted(row) for row in rows])
+
+
+def _evicted(row: EvictionRow) -> tuple[Content, ...]:
+    styles = {"removed": good, "gone": good, "spared": warn}
+    before = "-" if row.last_use_ns is None else relative(row.last_use_ns, row.time_ns)
+    return (
+        moment(row.time_ns),
+        row.name,
+        show(row.entry),
+        size(row.bytes),
+        size(row.freed_bytes),
+        styles.get(row.outcome, bad)(row.outcome),
+        before,
+        sentence(row.reason),
+    )
+
+
+def pins_blocks(pins: Sequence[Pin], now_ns: int) -> Iterator[Block]:
+    """Pins in force, the one that ends first on top."""
+    if not pins:
+        yield line("Nothing is pinned.")
+        return
+    ordered = sorted(pins, key=lambda pin: (pin.until_ns is None, pin.until_ns or 0, pin.path))
+    rows = [
+        (
+            show(pin.path),
+            until(pin.until_ns, now_ns).removeprefix("until "),
+            user(pin.uid),
+            relative(pin.created_ns, now_ns),
+            pin.reason,
+        )
+        for pin in ordered
+    ]
+    yield Table(_PINS, rows)
+
+
+def trash_blocks(rows: Sequence[TrashRow]) -> Iterator[Block]:
+    """What lies in the trash."""
+    if not rows:
+        yield line("The trash is empty.")
+        return
+    yield Table(
+        _TRASH,
+        [
+            (
+                row.spec.name,
+                show(row.item.origin) if row.item.origin is not None else "(unknown)",
+                row.item.state,
+                size(row.item.bytes),
+                number(row.item.files),
+                show(row.item.path),
+            )
+            for row in rows
+        ],
+    )
