@@ -124,6 +124,37 @@ class FailedEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Room:
+    """The filesystem of a location: st_dev, its mount point, and what of it is free for ordinary users.
+
+    `min_free_bytes` is the strictest floor of the policies on it, None without any.
+    """
+
+    dev: int
+    point: bytes
+    size_bytes: int
+    avail_bytes: int
+    inodes: int
+    avail_inodes: int
+    min_free_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What only the metrics show of a location, beside its report."""
+
+    files: int
+    entries: int
+    trash_bytes: int
+    atime_usable: bool
+    recency_source: str
+    enforcing: bool
+    hard_limit_bytes: int | None
+    oldest_use_ns: int | None
+    room: Room
+
+
+@dataclass(frozen=True, slots=True)
 class LocationReport:
     """One location's part of a pass, or of a plan (`evicted` is then what would go, `spared` what stays)."""
 
@@ -146,6 +177,7 @@ class LocationReport:
     blocked: Mapping[KeepReason, int] = field(default_factory=dict)
     disk_freed_bytes: int = 0
     warnings: tuple[str, ...] = ()
+    gauges: Gauges | None = None  # None where the location could not be looked at
 
     def to_json(self, in_use_checked: str | None = None) -> dict[str, object]:
         """The object of `locations`; `in_use_checked` makes it that of a plan."""

@@ -14,7 +14,7 @@ class _Sentenced(StrEnum):
 
     sentence: str
 
-    def __new__(cls, value: str, sentence: str) -> Self:
+    def __new__(cls, value: str, sentence: str = "") -> Self:
         member = str.__new__(cls, value)
         member._value_ = value
         member.sentence = sentence

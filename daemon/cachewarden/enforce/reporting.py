@@ -3,8 +3,10 @@
 from cachewarden.enforce.showing import HoldersByName, Shown
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.work import Work
+from cachewarden.kernel.statfs import usage
 from cachewarden.paths import show
-from cachewarden.report import EvictedEntry, LocationReport, SparedEntry
+from cachewarden.recency import atime_usable
+from cachewarden.report import EvictedEntry, Gauges, LocationReport, Room, SparedEntry
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import EvictReason, KeepReason, Outcome
 from cachewarden_policies.verdicts import LocationPlan, Plan, Verdict
@@ -48,6 +50,31 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
         blocked=last.blocked,
         disk_freed_bytes=disk_freed_bytes,
         warnings=survey.warnings,
+        gauges=_gauges(work, last),
+    )
+
+
+def _gauges(work: Work, plan: LocationPlan) -> Gauges:
+    survey, space = work.survey, usage(work.survey.root_fd)
+    floor = survey.spec.policy.floor.min_free
+    return Gauges(
+        files=work.location.usage_files,
+        entries=len(work.location.entries),
+        trash_bytes=survey.inventory.trash_bytes,
+        atime_usable=atime_usable(survey.atime_mode),
+        recency_source=survey.recency_source,
+        enforcing=work.location.circumstances.enforce,
+        hard_limit_bytes=plan.hard_limit_bytes,
+        oldest_use_ns=min((entry.last_use_ns for entry in work.location.entries), default=None),
+        room=Room(
+            dev=survey.inventory.dev,
+            point=survey.mount.point,
+            size_bytes=space.size_bytes,
+            avail_bytes=space.avail_bytes,
+            inodes=space.size_inodes,
+            avail_inodes=space.avail_inodes,
+            min_free_bytes=floor.of(space.size_bytes) if floor is not None else None,
+        ),
     )
 
 

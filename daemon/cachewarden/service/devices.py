@@ -9,10 +9,11 @@ from cachewarden.spec import LocationSpec
 def devices(specs: Iterable[LocationSpec]) -> Mapping[str, bytes]:
     """The filesystem (major:minor) of each location, by key, from the mount table alone."""
     table = own_mounts()
-    return {spec.key: _mount_above(table, spec.path).major_minor for spec in specs}
+    return {spec.key: mount_above(table, spec.path).major_minor for spec in specs}
 
 
-def _mount_above(table: Iterable[Mount], path: bytes) -> Mount:
+def mount_above(table: Iterable[Mount], path: bytes) -> Mount:
+    """The mount that an absolute path lies on."""
     # The longest mount point wins; of mounts on one point, the last lies on top.
     best: Mount | None = None
     for mount in table:

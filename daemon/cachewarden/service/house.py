@@ -48,14 +48,22 @@ def open_house(
     Raises ConfigurationError, LedgerTooNewError, and NoServiceError for an ordinary user who asks
     for the system's locations.
     """
+    check_privilege(files, user=user)
     named = None if files is None else [os.fsencode(file) for file in files]
     settings = load(named, environ=environ, user=user)
+    return House(settings, command, journal or Silent(), clock or SystemClock())
+
+
+def check_privilege(files: Sequence[str] | None, *, user: bool) -> None:
+    """Raises NoServiceError for an ordinary user who asks for the system's locations.
+
+    With a configuration of his own (`--config`) he may do whatever his rights allow.
+    """
     if os.geteuid() != 0 and not user and files is None:
         raise NoServiceError(
-            "this needs root: the service's socket for ordinary users does not exist in this version. "
+            "this needs root: ordinary users cannot ask the service in this version. "
             "For caches of your own: cachewarden --user"
         )
-    return House(settings, command, journal or Silent(), clock or SystemClock())
 
 
 class House(Keeping):

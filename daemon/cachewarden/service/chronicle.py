@@ -1,0 +1,120 @@
+"""What the service says of its passes: one log line per eviction and per pass, counters, the audit file."""
+
+from collections.abc import Callable, Mapping
+
+from cachewarden.clock import Clock
+from cachewarden.logs import AuditFile, Changes, get_logger
+from cachewarden.metrics import Metrics
+from cachewarden.paths import show
+from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry, iso
+from cachewarden.spec import LocationSpec
+from cachewarden_policies.reasons import Outcome
+
+_TROUBLE = frozenset({Outcome.SHORT, Outcome.WAITING, Outcome.UNAVAILABLE, Outcome.FAILED})
+
+
+class Chronicle:
+    """A journal of passes (`enforce.Journal`). `progress` is told of each location that moves on."""
+
+    def __init__(self, metrics: Metrics, clock: Clock, progress: Callable[[LocationSpec], None]) -> None:
+        self.audit: AuditFile | None = None
+        self._metrics = metrics
+        self._clock = clock
+        self._progress = progress
+        self._log = get_logger()
+        self._changes = Changes()
+
+    def measured(self, spec: LocationSpec, files: int, size: int) -> None:  # noqa: ARG002 - the interface's
+        """A walk goes on."""
+        self._progress(spec)
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+        """One line, whatever the log level of everything else."""
+        self._progress(spec)
+        self._metrics.count_plan(spec.name, spec.path, planned_bytes)
+        self._metrics.count_eviction(spec.name, spec.path, entry.reason, entry.bytes, entry.freed_bytes)
+        self._log.info(
+            "evicted",
+            **_place(spec),
+            entry=show(entry.entry),
+            bytes=entry.bytes,
+            freed_bytes=entry.freed_bytes,
+            reason=str(entry.reason),
+            last_use=iso(entry.last_use_ns),
+            last_use_source=str(entry.last_use_source),
+        )
+        self._audit({"event": "evicted", **_place(spec), **entry.to_json()})
+
+    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
+        """Said once for each entry and reason, until it goes or is spared for another one."""
+        self._progress(spec)
+        self._metrics.count_spared(spec.name, spec.path, entry.reason)
+        if rolled_back:
+            self._metrics.count_rollback(spec.name, spec.path)
+        if self._changes.changed(("spared", spec.key, entry.entry), entry.reason):
+            holder = entry.holders[0] if entry.holders else None
+            self._log.info(
+                "spared",
+                **_place(spec),
+                entry=show(entry.entry),
+                bytes=entry.bytes,
+                reason=str(entry.reason),
+                holder=f"{holder.name} (pid {holder.pid})" if holder is not None else None,
+            )
+
+    def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
+        """An error of the filesystem; the pass goes on."""
+        self._progress(spec)
+        self._metrics.count_error(spec.name, spec.path, entry.errno)
+        told = entry.to_json()
+        if self._changes.changed(("failed", spec.key, entry.entry), entry.errno):
+            self._log.error("could not evict, skipping", **_place(spec), **told)
+        self._audit({"event": "failed", **_place(spec), **told})
+
+    def refetched(self, spec: LocationSpec, size: int) -> None:
+        """Counted only: an alert is for whoever watches the counter."""
+        self._metrics.count_refetched(spec.name, spec.path, size)
+
+    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
+        """One line per pass that did something, or whose outcome is another than the last one's."""
+        self._metrics.count_pass(spec.name, spec.path, report.outcome, seconds)
+        changed = self._changes.changed(("outcome", spec.key), report.outcome, Outcome.WITHIN_LIMITS)
+        for warning in report.warnings:
+            if self._changes.once(("warning", spec.key, warning)):
+                self._log.warning(warning, **_place(spec))
+        if not (changed or report.evicted or report.failed):
+            return
+        level = self._log.warning if report.outcome in _TROUBLE else self._log.info
+        level(
+            "pass ended",
+            **_place(spec),
+            outcome=str(report.outcome),
+            bytes_before=report.bytes_before,
+            bytes_after=report.bytes_after,
+            limit_bytes=report.limit_bytes,
+            evicted=len(report.evicted),
+            spared=len(report.spared),
+            failed=len(report.failed),
+            shortfall_bytes=report.shortfall_bytes or None,
+            blocked=_blocked(report) or None,
+            seconds=round(seconds, 3),
+        )
+
+    def notice(self, text: str) -> None:
+        """A sentence for people."""
+        self._log.warning(text)
+
+    def _audit(self, record: Mapping[str, object]) -> None:
+        if self.audit is None:
+            return
+        trouble = self.audit.write({"time": iso(self._clock.wall_ns()), **record})
+        if self._changes.changed("audit", trouble) and trouble is not None:
+            self._log.error("the audit file cannot be written, skipping", error=trouble)
+
+
+def _place(spec: LocationSpec) -> dict[str, object]:
+    return {"location": spec.name, "path": show(spec.path)}
+
+
+def _blocked(report: LocationReport) -> str:
+    return " ".join(f"{reason}:{size}" for reason, size in sorted(report.blocked.items()))

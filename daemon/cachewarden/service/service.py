@@ -1,0 +1,299 @@
+"""`cachewarden run`: the main loop. It decides what is wanted and when, and never touches a cache itself.
+
+The loop turns twice a second, whatever the workers and their filesystems do; only it pings the service
+manager's watchdog. Passes run in workers, one for each filesystem; finding locations runs in the
+lookout's threads; the HTTP side has its own. What they share is values, each behind a lock of its own.
+"""
+
+import os
+import queue
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from cachewarden import __version__
+from cachewarden.clock import Clock, SystemClock
+from cachewarden.enforce.enforcer import Enforcer, Means
+from cachewarden.errors import CachewardenError, ConfigurationError
+from cachewarden.evict import TRASH_NAME, raise_descriptor_limit
+from cachewarden.holders import Machine
+from cachewarden.http import Address, Content, HttpServer
+from cachewarden.kernel.leases import ignore_sigio
+from cachewarden.ledger import PinStore, open_ledger
+from cachewarden.logs import AuditFile, Changes, configure, get_logger
+from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures, Snapshot
+from cachewarden.notify import Notifier
+from cachewarden.paths import show
+from cachewarden.schedule import Schedule
+from cachewarden.service.chronicle import Chronicle
+from cachewarden.service.dispatcher import Dispatcher, Organs
+from cachewarden.service.figures import Figures
+from cachewarden.service.lookout import Lookout
+from cachewarden.service.voice import Voice
+from cachewarden.settings import Settings
+from cachewarden.spec import LocationSpec
+from cachewarden.watch import Watcher, WatchMode
+from cachewarden_policies.policy import DAY, SECOND
+
+_TURN_SECONDS = 0.5
+_LOOK_NS = 10 * SECOND  # globs are looked at again at least this often, whatever events say
+_ALIVE_NS = 5 * SECOND  # a main loop that did not turn for so long hangs
+_LEAVE_SECONDS = 8.0  # for passes under way, when we are asked to leave
+
+
+class Service:
+    """One running service. `load` reads the configuration, now and at each reload."""
+
+    def __init__(self, load: Callable[[], Settings], environ: Mapping[str, str]) -> None:
+        self._load = load
+        self._settings = load()
+        self._clock: Clock = SystemClock()
+        configure(self._settings.daemon.log_format)
+        self._log = get_logger()
+        self._said = Changes()
+        self._notify = Notifier(environ)
+        self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
+        self._changes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._due = threading.Event()
+        self._wake = threading.Event()
+        self._stopping = threading.Event()
+        self._ready = False
+        self._turned_ns = self._looked_ns = self._pruned_ns = self._clock.monotonic_ns()
+        self._build()
+
+    def _build(self) -> None:
+        daemon = self._settings.daemon
+        now_ns = self._clock.wall_ns()
+        self._ledger = open_ledger(daemon.state_dir, now_ns)
+        self._voice = Voice(self._notify, daemon.runtime_dir, now_ns)
+        self._watcher = Watcher(self._on_change, self._on_overflow, ignore=frozenset({TRASH_NAME}))
+        self._figures = Figures(
+            ServiceFigures(__version__, now_ns, config_last_reload_success_ns=now_ns), self._watch_mode
+        )
+        self._metrics = Metrics(self._snapshot)
+        self._chronicle = Chronicle(self._metrics, self._clock, self._heard)
+        enforcer = Enforcer(
+            Means(
+                ledger=self._ledger,
+                pins=PinStore(daemon.state_dir),
+                clock=self._clock,
+                surroundings=Machine(),
+                runtime_dir=daemon.runtime_dir,
+                command="cachewarden run",
+                trusted=frozenset({0, os.geteuid()}),
+                journal=self._chronicle,
+            )
+        )
+        self._schedule = Schedule(self._on_due, self._clock)
+        organs = Organs(
+            enforcer=enforcer,
+            clock=self._clock,
+            metrics=self._metrics,
+            figures=self._figures,
+            watcher=self._watcher,
+            quiet=self._schedule.quiet,
+            stopping=self._stopping,
+        )
+        self._dispatcher = Dispatcher(organs, daemon.settle)
+        self._lookout = Lookout(self._settings)
+        self._http: HttpServer | None = None
+        for notice in self._ledger.take_notices():
+            self._log.warning(notice)
+
+    def run(self) -> int:
+        """Serve until SIGTERM or SIGINT; the exit status. Raises ListenError before it is ready."""
+        raise_descriptor_limit()
+        ignore_sigio()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            signal.signal(number, self._on_signal)
+        self._configure()
+        self._take_territory(wait_seconds=2.0)
+        self._schedule.start()
+        self._ready = True
+        self._notify.ready(self._sentence())
+        self._log.info(
+            "ready", version=__version__, pid=os.getpid(), locations=len(self._territory.locations)
+        )
+        try:
+            while not self._stopping.is_set():
+                self._wake.wait(_TURN_SECONDS)
+                self._wake.clear()
+                self._turn()
+        finally:
+            self._leave()
+        return 0
+
+    def _turn(self) -> None:
+        self._turned_ns = self._clock.monotonic_ns()
+        self._heed_signals()
+        roots = self._heed_changes()
+        if roots or self._turned_ns - self._looked_ns >= _LOOK_NS:
+            self._take_territory()
+        if self._due.is_set():
+            self._due.clear()
+            self._dispatcher.want_all()
+        if self._turned_ns - self._pruned_ns >= DAY:
+            self._pruned_ns = self._turned_ns
+            self._ledger.prune(self._clock.wall_ns())
+        self._dispatcher.turn()
+        self._figures.set_silent(self._dispatcher.silent())
+        self._tell()
+
+    def _heed_signals(self) -> None:
+        while not self._signals.empty():
+            number = self._signals.get()
+            if number == signal.SIGHUP:
+                self._reload_configuration()
+            elif number == signal.SIGUSR1:
+                self._dispatcher.want_all()
+            else:
+                self._log.info("leaving", signal=signal.Signals(number).name)
+                self._stopping.set()
+
+    def _heed_changes(self) -> bool:
+        """Pass on what changed; whether a new location may have appeared."""
+        roots = False
+        seen: set[str] = set()
+        while not self._changes.empty():
+            key = self._changes.get()
+            if key is None:
+                roots = True
+            else:
+                seen.add(key)
+        for key in seen:
+            self._dispatcher.changed(key)
+        return roots
+
+    def _take_territory(self, wait_seconds: float = 0.0) -> None:
+        self._looked_ns = self._clock.monotonic_ns()
+        land = self._territory = self._lookout.look(wait_seconds)
+        self._figures.set_locations(land.locations, land.missing)
+        self._dispatcher.take(land)
+        self._watcher.watch_roots(self._lookout.roots)
+        for refusal in land.refused:
+            if self._said.changed(("refused", refusal.name, refusal.path), refusal.reason):
+                self._log.warning(
+                    "refused", location=refusal.name, path=show(refusal.path), reason=refusal.reason
+                )
+        for name in self._lookout.hung:
+            if wait_seconds and self._said.once(("hung", name)):
+                self._log.warning("its filesystem does not answer", location=name)
+
+    def _configure(self, before: Settings | None = None) -> None:
+        """Put what the configuration says of the service itself into force. Raises ListenError."""
+        daemon = self._settings.daemon
+        self._schedule.configure(daemon.interval, daemon.schedule, daemon.quiet_hours)
+        self._dispatcher.requests.settle_ns = daemon.settle
+        self._chronicle.audit = AuditFile(daemon.audit_file) if daemon.audit_file is not None else None
+        for warning in self._settings.warnings:
+            if self._said.once(("warning", warning)):
+                self._log.warning(warning)
+        if daemon.http is None:
+            if self._http is not None:
+                self._http.stop()
+            self._http = None
+        elif self._http is None or before is None or before.daemon.http != daemon.http:
+            fresh = HttpServer(str(Address(*daemon.http)), self._content(), self._clock)
+            fresh.start()  # before the old one ends: when it cannot be bound, the old one goes on
+            if self._http is not None:
+                self._http.stop()
+            self._http = fresh
+
+    def _reload_configuration(self) -> None:
+        self._notify.reloading("reading the configuration again")
+        before = self._settings
+        try:
+            self._settings = self._load()
+            self._keep_directories(before)
+            configure(self._settings.daemon.log_format)
+            self._configure(before)
+        except (CachewardenError, ValueError) as error:
+            self._settings = before
+            problems = error.problems if isinstance(error, ConfigurationError) else [str(error)]
+            for problem in problems:
+                self._log.error("the configuration is wrong; the old one stays in force", problem=problem)
+            self._reloaded(f"failed: {problems[0]}", successful=False)
+        else:
+            self._lookout = Lookout(self._settings, self._territory)
+            self._reloaded("ok", successful=True)
+            self._take_territory(wait_seconds=2.0)
+            self._dispatcher.want_all()
+            self._log.info("configuration read again", locations=len(self._territory.locations))
+        self._notify.ready(self._sentence())
+
+    def _keep_directories(self, before: Settings) -> None:
+        # The ledger is open, and locks are held, where they were: moving takes a restart.
+        old, new = before.daemon, self._settings.daemon
+        if (old.state_dir, old.runtime_dir) != (new.state_dir, new.runtime_dir):
+            self._log.warning("state_dir and runtime_dir change at the next start only")
+            kept = replace(new, state_dir=old.state_dir, runtime_dir=old.runtime_dir)
+            self._settings = replace(self._settings, daemon=kept)
+
+    def _reloaded(self, how: str, *, successful: bool) -> None:
+        self._voice.reload = how
+        service = self._figures.snapshot().service
+        success_ns = self._clock.wall_ns() if successful else service.config_last_reload_success_ns
+        self._figures.set_service(
+            replace(
+                service, config_last_reload_successful=successful, config_last_reload_success_ns=success_ns
+            )
+        )
+
+    def _tell(self) -> None:
+        modes = {spec.key: self._watcher.mode(spec.key) for spec in self._territory.locations}
+        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes)
+
+    def _sentence(self) -> str:
+        silent = len(self._dispatcher.silent())
+        there = len(self._territory.locations)
+        told = f"{there} locations" if there != 1 else "1 location"
+        return f"{told}, {silent} of them not answering" if silent else told
+
+    def _content(self) -> Content:
+        return Content(
+            metrics=lambda: (self._metrics.render(), CONTENT_TYPE),
+            snapshot=self._snapshot,
+            alive=lambda: self._clock.monotonic_ns() - self._turned_ns < _ALIVE_NS,
+            ready=lambda: self._ready,
+        )
+
+    def _snapshot(self) -> Snapshot:
+        return self._figures.snapshot()
+
+    def _watch_mode(self, key: str) -> WatchMode:
+        return self._watcher.mode(key)
+
+    def _heard(self, spec: LocationSpec) -> None:
+        self._dispatcher.heard(spec)
+
+    def _on_signal(self, number: int, _: object) -> None:
+        self._signals.put(number)
+        self._wake.set()
+
+    def _on_due(self) -> None:
+        self._due.set()
+        self._wake.set()
+
+    def _on_change(self, key: str | None, _: bytes) -> None:
+        self._changes.put(key)
+
+    def _on_overflow(self) -> None:
+        self._metrics.count_overflow()
+        self._due.set()
+        self._wake.set()
+
+    def _leave(self) -> None:
+        self._stopping.set()
+        self._notify.stopping("finishing")
+        if self._http is not None:
+            self._http.stop()
+        self._schedule.stop()
+        if not self._dispatcher.end(_LEAVE_SECONDS):
+            self._log.warning(
+                "a filesystem does not answer; its pass is left behind, and recovered at the next start"
+            )
+        self._watcher.stop()
+        self._ledger.close()
+        self._voice.leave()
+        self._log.info("left")

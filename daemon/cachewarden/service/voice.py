@@ -1,0 +1,40 @@
+"""How the service tells others that it is there: the service manager, and commands on this machine."""
+
+import os
+from collections.abc import Mapping
+
+from cachewarden.ledger import ServiceState, remove_service_state, write_service_state
+from cachewarden.logs import Changes, get_logger
+from cachewarden.notify import Notifier
+
+
+class Voice:
+    """Says only what changed. `reload` is how the last reload went, for people."""
+
+    def __init__(self, notifier: Notifier, runtime_dir: bytes, since_ns: int) -> None:
+        self.notifier = notifier
+        self.reload = ""
+        self._runtime_dir = runtime_dir
+        self._since_ns = since_ns
+        self._log = get_logger()
+        self._said = Changes()
+
+    def tell(self, sentence: str, next_pass_ns: int | None, watch_modes: Mapping[str, str]) -> None:
+        """Publish the state; also a sign of life for the watchdog, so call it from the main loop only."""
+        if self._said.changed("state", (self.reload, next_pass_ns, tuple(watch_modes.items()))):
+            self._publish(ServiceState(os.getpid(), self._since_ns, self.reload, next_pass_ns, watch_modes))
+        if self._said.changed("status", sentence):
+            self.notifier.status(sentence)
+        if self.notifier.watchdog_interval_ns is not None:
+            self.notifier.watchdog()
+
+    def leave(self) -> None:
+        """The service ends."""
+        remove_service_state(self._runtime_dir)
+
+    def _publish(self, state: ServiceState) -> None:
+        try:
+            write_service_state(self._runtime_dir, state)
+        except OSError as error:
+            if self._said.changed("trouble", error.errno):
+                self._log.warning("cannot tell commands that we run, skipping", error=error.strerror)
