@@ -78,7 +78,8 @@ class Chronicle:
     def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
         """One line per pass that did something, or whose outcome is another than the last one's."""
         self._metrics.count_pass(spec.name, spec.path, report.outcome, seconds)
-        changed = self._changes.changed(("outcome", spec.key), report.outcome, Outcome.WITHIN_LIMITS)
+        state = Outcome.WITHIN_LIMITS if report.outcome is Outcome.TRIMMED else report.outcome
+        changed = self._changes.changed(("outcome", spec.key), state, Outcome.WITHIN_LIMITS)
         for warning in report.warnings:
             if self._changes.once(("warning", spec.key, warning)):
                 self._log.warning(warning, **_place(spec))
@@ -95,9 +96,8 @@ class Chronicle:
             evicted=len(report.evicted),
             spared=len(report.spared),
             failed=len(report.failed),
-            shortfall_bytes=report.shortfall_bytes or None,
-            blocked=_blocked(report) or None,
             seconds=round(seconds, 3),
+            **_trouble(report),
         )
 
     def notice(self, text: str) -> None:
@@ -116,5 +116,8 @@ def _place(spec: LocationSpec) -> dict[str, object]:
     return {"location": spec.name, "path": show(spec.path)}
 
 
-def _blocked(report: LocationReport) -> str:
-    return " ".join(f"{reason}:{size}" for reason, size in sorted(report.blocked.items()))
+def _trouble(report: LocationReport) -> dict[str, object]:
+    if report.outcome not in _TROUBLE:
+        return {}
+    blocked = " ".join(f"{reason}:{size}" for reason, size in sorted(report.blocked.items()))
+    return {"shortfall_bytes": report.shortfall_bytes, "blocked": blocked}

@@ -109,9 +109,14 @@ class House(Keeping):
         land = self.select(only)
         return self._joined([self.enforcer.run(land, group, orders) for group in self._groups(land)], land)
 
-    def plan(self, *, only: str | None = None, free: int | None = None) -> PassReport:
-        """What `once` would do now, with a verdict for every entry. Touches nothing, takes no lease."""
-        orders = Orders(requested_free=free or 0)
+    def plan(
+        self, *, only: str | None = None, free: int | None = None, confirmed: bool = False
+    ) -> PassReport:
+        """What `once` would do now, with a verdict for every entry. Touches nothing, takes no lease.
+
+        `confirmed`: what it would do without max_share.
+        """
+        orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0)
         land = self.select(only)
         reports = []
         for group in self._groups(land):
@@ -123,6 +128,10 @@ class House(Keeping):
                 ]
                 reports.append(PassReport((*located, *(report for _, report in findings.missing))))
         return replace(self._joined(reports, land), in_use_checked="proc")
+
+    def confirmable(self, only: str) -> PassReport:
+        """What a confirmed pass over the locations of one name would do now."""
+        return self.plan(only=only, confirmed=True)
 
     def apply(self, content: Any, *, wait_ns: int = 0) -> PassReport:
         """Carry out a plan of `plan --json`, as far as it still holds. Raises as `once`, and UsageError."""
