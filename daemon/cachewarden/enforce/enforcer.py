@@ -1,48 +1,30 @@
 """The entry points of a pass: run it, look without touching, apply a plan, evict one entry."""
 
-import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from cachewarden.clock import Clock
 from cachewarden.enforce import books, reporting
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
-from cachewarden.enforce.guards import Guards, inuse_complete
-from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.guards import inuse_complete
 from cachewarden.enforce.scopes import filesystems, pools
-from cachewarden.enforce.survey import Survey, opened, survey
+from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.victims import Victims
 from cachewarden.enforce.work import Work
-from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
-from cachewarden.evict import Evictor, Fate, Surroundings, Trash, recover
+from cachewarden.errors import LocationUnavailableError
+from cachewarden.evict import Evictor
 from cachewarden.kernel import statfs
-from cachewarden.ledger import Ledger, PinStore
-from cachewarden.locks import location_lock, lock_path
-from cachewarden.mountinfo import Mount, foreign_mounts
+from cachewarden.mountinfo import Mount
 from cachewarden.report import LocationReport, PassReport
 from cachewarden.spec import LocationSpec, Territory
 from cachewarden_policies import situation
-from cachewarden_policies.reasons import KeepReason, Outcome
+from cachewarden_policies.reasons import KeepReason
 from cachewarden_policies.verdicts import Plan
 
 Narrow = Callable[[Survey], Mapping[int, KeepReason]]
-
-
-@dataclass(frozen=True, slots=True)
-class Means:
-    """What a pass needs of the world. `trusted` are the users whose links on the way are followed."""
-
-    ledger: Ledger
-    pins: PinStore
-    clock: Clock
-    surroundings: Surroundings
-    runtime_dir: bytes
-    command: str
-    trusted: frozenset[int] = frozenset({0})
-    journal: Journal = field(default_factory=Silent)
+Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +37,12 @@ class Orders:
     requested: bool = False  # somebody named the entry: `narrowing.requested`
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Surveys of locations, and reports of those that could not be looked at. Valid while open."""
-
-    surveys: tuple[Survey, ...]
-    missing: tuple[tuple[LocationSpec, LocationReport], ...]
-    guards: Guards
-    trashes: Mapping[str, Trash]  # by key; empty when nothing is locked
-    now_ns: int
-
-
 class Enforcer:
     """Runs passes. One for a process; threads may call it at once, each for locations of its own."""
 
     def __init__(self, means: Means) -> None:
         self.means = means
+        self.surveyor = Surveyor(means)
         # Members of pools that another thread's pass measured last: a pool is planned over all.
         self._last: dict[str, situation.Location] = {}
         self._last_lock = threading.Lock()
@@ -89,7 +61,10 @@ class Enforcer:
         for a pass that may do less than another (`apply`). Raises LocationLockedError.
         """
         begun = self.means.clock.monotonic_ns()
-        with self.surveyed(group, orders, locked=True) as findings, ExitStack() as stack:
+        with (
+            self.surveyor.surveyed(group, locked=True, wait_ns=orders.wait_ns) as findings,
+            ExitStack() as stack,
+        ):
             works = [self._work(found, stack, orders, findings, narrow) for found in findings.surveys]
             plan = self._evict(territory, works, orders, findings, stop)
             if any(work.changed for work in works) and not stop():
@@ -115,70 +90,6 @@ class Enforcer:
             pools=[_within(pool, known) for pool in joint],
             filesystems=filesystems(findings.surveys, orders.requested_free),
         )
-
-    @contextmanager
-    def surveyed(
-        self, group: Sequence[LocationSpec], orders: Orders, *, locked: bool = False
-    ) -> Iterator[Findings]:
-        """Survey `group`; the surveys' descriptors are open, and their locks held, within the block."""
-        now_ns = self.means.clock.wall_ns()
-        guards = self._guards(now_ns)
-        surveys: list[Survey] = []
-        missing: list[tuple[LocationSpec, LocationReport]] = []
-        with ExitStack() as stack:
-            roots: list[tuple[LocationSpec, tuple[int, Mount]]] = []
-            for spec in group:
-                try:
-                    roots.append((spec, stack.enter_context(opened(spec, self.means.trusted))))
-                except LocationUnavailableError as error:
-                    missing.append((spec, reporting.missing(spec, str(error))))
-            for lock in sorted({self._lock_path(fd) for _, (fd, _) in roots}) if locked else ():
-                # In one order everywhere, so that two processes never wait for each other in a circle.
-                stack.enter_context(
-                    location_lock(
-                        lock, command=self.means.command, clock=self.means.clock, wait_ns=orders.wait_ns
-                    )
-                )
-            trashes: dict[str, Trash] = {}
-            for spec, root in roots:
-                try:
-                    if locked:
-                        trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
-                        self._recover(spec, trashes[spec.key])
-                    surveys.append(self._survey(spec, root, guards, now_ns))
-                except LocationUnavailableError as error:
-                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}")))
-                except (OSError, LayoutError) as error:
-                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}", Outcome.FAILED)))
-            yield Findings(tuple(surveys), tuple(missing), guards, trashes, now_ns)
-
-    def _lock_path(self, root_fd: int) -> bytes:
-        found = os.fstat(root_fd)
-        return lock_path(self.means.runtime_dir, found.st_dev, found.st_ino)
-
-    def _guards(self, now_ns: int) -> Guards:
-        mounts = foreign_mounts()
-        try:
-            pins = self.means.pins.load(now_ns)
-        except PinsUnreadableError as error:
-            self.means.journal.notice(f"{error}: everything counts as pinned")
-            return Guards(None, mounts)
-        for notice in pins.notices:
-            self.means.journal.notice(notice)
-        return Guards(tuple(pins.active(now_ns)), mounts)
-
-    def _survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
-        found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
-        if found.refetched_bytes:
-            self.means.journal.refetched(spec, found.refetched_bytes)
-        return found
-
-    def _recover(self, spec: LocationSpec, trash: Trash, directories: Iterable[bytes] = (b"",)) -> bool:
-        """Finish or take back what a killed process left; whether there was anything."""
-        found = recover(trash, directories)
-        for each in found:
-            self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
-        return any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in found)
 
     def _work(
         self, found: Survey, stack: ExitStack, orders: Orders, findings: Findings, narrow: Narrow
@@ -237,7 +148,7 @@ class Enforcer:
         spec = work.survey.spec
         root = work.survey.root_fd, work.survey.mount
         try:
-            found = self._survey(spec, root, findings.guards, self.means.clock.wall_ns())
+            found = self.surveyor.survey(spec, root, findings.guards, self.means.clock.wall_ns())
         except (LocationUnavailableError, OSError):
             return  # gone meanwhile: what was found before stands, and nothing of it can be evicted
         busy = {

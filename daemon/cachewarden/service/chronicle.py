@@ -101,8 +101,9 @@ class Chronicle:
         )
 
     def notice(self, text: str) -> None:
-        """A sentence for people."""
-        self._log.warning(text)
+        """A sentence for people, once: what stays in the trash is found there in every pass."""
+        if self._changes.once(("notice", text)):
+            self._log.warning(text)
 
     def _audit(self, record: Mapping[str, object]) -> None:
         if self.audit is None:

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from cachewarden.clock import Clock, SystemClock
 from cachewarden.enforce.circumstances import Mood
-from cachewarden.enforce.enforcer import Enforcer, Findings, Means, Orders
+from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.enforce.finding import entry_at, location_of, names_below
 from cachewarden.enforce.guards import inuse_complete
 from cachewarden.enforce.journal import Journal, Silent
@@ -19,6 +19,7 @@ from cachewarden.enforce.reporting import absent, of_plan
 from cachewarden.enforce.scopes import groups
 from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_look
 from cachewarden.enforce.survey import Survey
+from cachewarden.enforce.surveyor import Findings, Means
 from cachewarden.enforce.view import Explanation, Row, rows
 from cachewarden.enforce.wording import limits_in_words
 from cachewarden.errors import NoServiceError, UsageError
@@ -120,7 +121,7 @@ class House(Keeping):
         land = self.select(only)
         reports = []
         for group in self._groups(land):
-            with self.enforcer.surveyed(group, orders) as findings:
+            with self.enforcer.surveyor.surveyed(group) as findings:
                 shown = self._shown(land, findings, orders)
                 located = [
                     of_plan(each, shown, inuse_complete=self._complete(each, findings))
@@ -156,7 +157,7 @@ class House(Keeping):
         """Evict the entry at `path`, which hard guards may still hold. Raises UsageError: no such entry."""
         land = self.territory()
         spec, relative = location_of(land, path)
-        with self.enforcer.surveyed([spec], Orders()) as findings:
+        with self.enforcer.surveyor.surveyed([spec]) as findings:
             found = self._found(findings, spec)
             name = found.inventory.entries[self._entry(found, relative, path)].name
         orders = Orders(Mood(confirmed=True), wait_ns, requested=True)
@@ -167,7 +168,7 @@ class House(Keeping):
         land = self.select(only)
         found: list[Row] = []
         for group in self._groups(land):
-            with self.enforcer.surveyed(group, Orders()) as findings:
+            with self.enforcer.surveyor.surveyed(group) as findings:
                 shown = self._shown(land, findings, Orders())
                 for each in findings.surveys:
                     found += self._rows(each, findings, shown)
@@ -178,7 +179,7 @@ class House(Keeping):
         land = self.territory()
         spec, relative = location_of(land, path)
         group = next((each for each in self._groups(land) if spec in each), [spec])
-        with self.enforcer.surveyed(group, Orders()) as findings:
+        with self.enforcer.surveyor.surveyed(group) as findings:
             found = self._found(findings, spec)
             index = self._entry(found, relative, path)
             shown = self._shown(land, findings, Orders())
@@ -225,7 +226,7 @@ class House(Keeping):
 
     def _measure(self, specs: Sequence[LocationSpec]) -> dict[str, LocationState]:
         measured: dict[str, LocationState] = {}
-        with self.enforcer.surveyed(specs, Orders()) as findings:
+        with self.enforcer.surveyor.surveyed(specs) as findings:
             for each in findings.surveys:
                 limit = each.spec.policy.limits.max_size
                 measured[each.spec.key] = replace(

@@ -14,7 +14,8 @@ from dataclasses import replace
 
 from cachewarden import __version__
 from cachewarden.clock import Clock, SystemClock
-from cachewarden.enforce.enforcer import Enforcer, Means
+from cachewarden.enforce.enforcer import Enforcer
+from cachewarden.enforce.surveyor import Means
 from cachewarden.errors import CachewardenError, ConfigurationError
 from cachewarden.evict import TRASH_NAME, raise_descriptor_limit
 from cachewarden.holders import Machine

@@ -1,0 +1,151 @@
+"""Looking at a group of locations: their locks, what a killed process left, a survey of each."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+from cachewarden.clock import Clock
+from cachewarden.enforce import reporting
+from cachewarden.enforce.guards import Guards
+from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.survey import Survey, opened, survey
+from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
+from cachewarden.evict import Fate, Surroundings, Trash, recover
+from cachewarden.ledger import Ledger, PinStore
+from cachewarden.locks import location_lock, lock_path
+from cachewarden.mountinfo import Mount, foreign_mounts
+from cachewarden.report import LocationReport
+from cachewarden.spec import LocationSpec
+from cachewarden.tree import split_path
+from cachewarden_policies.reasons import Outcome
+
+Rooted = tuple[LocationSpec, tuple[int, Mount]]
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """What a pass needs of the world. `trusted` are the users whose links on the way are followed."""
+
+    ledger: Ledger
+    pins: PinStore
+    clock: Clock
+    surroundings: Surroundings
+    runtime_dir: bytes
+    command: str
+    trusted: frozenset[int] = frozenset({0})
+    journal: Journal = field(default_factory=Silent)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Surveys of locations, and reports of those that could not be looked at. Valid while open."""
+
+    surveys: tuple[Survey, ...]
+    missing: tuple[tuple[LocationSpec, LocationReport], ...]
+    guards: Guards
+    trashes: Mapping[str, Trash]  # by key; empty when nothing is locked
+    now_ns: int
+
+
+class Surveyor:
+    """Surveys locations, for passes (with their locks) and for commands that only show (without)."""
+
+    def __init__(self, means: Means) -> None:
+        self.means = means
+
+    @contextmanager
+    def surveyed(
+        self, group: Sequence[LocationSpec], *, locked: bool = False, wait_ns: int = 0
+    ) -> Iterator[Findings]:
+        """Survey `group`; the surveys' descriptors are open, and their locks held, within the block."""
+        now_ns = self.means.clock.wall_ns()
+        guards = self._guards(now_ns)
+        surveys: list[Survey] = []
+        missing: list[tuple[LocationSpec, LocationReport]] = []
+        with ExitStack() as stack:
+            roots: list[Rooted] = []
+            for spec in group:
+                try:
+                    roots.append((spec, stack.enter_context(opened(spec, self.means.trusted))))
+                except LocationUnavailableError as error:
+                    missing.append((spec, reporting.missing(spec, str(error))))
+            trashes: dict[str, Trash] = {}
+            if locked:
+                roots = self._lock(stack, roots, missing, wait_ns)
+            for spec, root in roots:
+                try:
+                    if locked:
+                        trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
+                        self._recover(spec, trashes[spec.key])
+                    found = self.survey(spec, root, guards, now_ns)
+                    if locked and self._recover(spec, trashes[spec.key], _inner_directories(found)):
+                        found = self.survey(spec, root, guards, now_ns)
+                    surveys.append(found)
+                except LocationUnavailableError as error:
+                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}")))
+                except (OSError, LayoutError) as error:
+                    missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}", Outcome.FAILED)))
+            yield Findings(tuple(surveys), tuple(missing), guards, trashes, now_ns)
+
+    def _lock(
+        self,
+        stack: ExitStack,
+        roots: list[Rooted],
+        missing: list[tuple[LocationSpec, LocationReport]],
+        wait_ns: int,
+    ) -> list[Rooted]:
+        """Take the locks of all locations, in one order everywhere: nobody waits in a circle.
+
+        Returns those that could be locked; raises LocationLockedError for one that somebody holds.
+        """
+        held: set[bytes] = set()
+        kept: list[Rooted] = []
+        for spec, root in sorted(roots, key=lambda each: self._lock_path(each[1][0])):
+            lock = self._lock_path(root[0])
+            try:
+                if lock not in held:  # two names of one directory share a lock
+                    stack.enter_context(
+                        location_lock(
+                            lock, command=self.means.command, clock=self.means.clock, wait_ns=wait_ns
+                        )
+                    )
+                held.add(lock)
+                kept.append((spec, root))
+            except LocationUnavailableError as error:
+                missing.append((spec, reporting.missing(spec, str(error), Outcome.FAILED)))
+        return kept
+
+    def _lock_path(self, root_fd: int) -> bytes:
+        found = os.fstat(root_fd)
+        return lock_path(self.means.runtime_dir, found.st_dev, found.st_ino)
+
+    def _guards(self, now_ns: int) -> Guards:
+        mounts = foreign_mounts()
+        try:
+            pins = self.means.pins.load(now_ns)
+        except PinsUnreadableError as error:
+            self.means.journal.notice(f"{error}: everything counts as pinned")
+            return Guards(None, mounts)
+        for notice in pins.notices:
+            self.means.journal.notice(notice)
+        return Guards(tuple(pins.active(now_ns)), mounts)
+
+    def survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
+        found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
+        if found.refetched_bytes:
+            self.means.journal.refetched(spec, found.refetched_bytes)
+        return found
+
+    def _recover(self, spec: LocationSpec, trash: Trash, directories: Iterable[bytes] = (b"",)) -> bool:
+        """Finish or take back what a killed process left; whether there was anything."""
+        found = recover(trash, directories)
+        for each in found:
+            self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
+        return any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in found)
+
+
+def _inner_directories(found: Survey) -> set[bytes]:
+    """Directories below the location's top in which entries lie: there a full disk's names may be."""
+    paths = (path for entry in found.inventory.entries for path in entry.claim.paths)
+    return {parent for path in paths if (parent := split_path(path)[0])}
