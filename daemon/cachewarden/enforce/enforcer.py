@@ -11,6 +11,7 @@ from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.guards import inuse_complete
 from cachewarden.enforce.scopes import filesystems, pools
 from cachewarden.enforce.survey import Survey
+from cachewarden.enforce.surveyor import Findings, Means, Surveyor
 from cachewarden.enforce.victims import Victims
 from cachewarden.enforce.work import Work
 from cachewarden.errors import LocationUnavailableError
