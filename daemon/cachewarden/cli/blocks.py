@@ -62,7 +62,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under titles; each row has one content for each column."""
+    """Rows under titles (unless none has one); each row has one content for each column."""
 
     columns: tuple[Column, ...]
     rows: Sequence[tuple[Content, ...]]

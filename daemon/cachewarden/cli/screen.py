@@ -14,7 +14,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from cachewarden.cli.blocks import Bar, Bit, Block, Content, Line, Style, Table
+from cachewarden.cli.blocks import EMPTY, Bar, Bit, Block, Content, Line, Style, Table
 
 _STEP = 2
 _GAP = "  "
@@ -44,8 +44,10 @@ class Screen:
         return self.console.is_terminal
 
     def show(self, blocks: Sequence[Block]) -> None:
-        """Write blocks to standard output."""
-        for block in blocks:
+        """Write blocks to standard output; of several empty lines one, and none at the end."""
+        for number, block in enumerate(blocks):
+            if block == EMPTY and (number + 1 == len(blocks) or blocks[number + 1] == EMPTY):
+                continue
             if self.terminal:
                 self.console.print(_rich(block, self.console), soft_wrap=False)
             else:
@@ -79,7 +81,8 @@ def plain(block: Block) -> list[str]:
     lead = " " * (_STEP * block.indent)
     if isinstance(block, Line):
         return [(lead + "".join(map(_text, block.content))).rstrip()]
-    rows = [tuple(column.title for column in block.columns)]
+    titles = tuple(column.title for column in block.columns)
+    rows = [titles] if any(titles) else []
     rows += [tuple(map(_text, row)) for row in block.rows]
     # A column that has only bars says nothing here.
     filled = [index for index in range(len(block.columns)) if any(row[index] for row in rows)]
@@ -114,12 +117,16 @@ def _rich(block: Block, console: Console) -> RenderableType:
         text = Text(overflow="fold")
         for content in block.content:
             text.append_text(_piece(content, console))
+            text.append(" " if isinstance(content, Bar) else "")
         return Padding(text, (0, 0, 0, lead), expand=False) if lead and text.plain else text
     return Padding(_rich_table(block, console), (0, 0, 0, lead), expand=False)
 
 
 def _rich_table(block: Table, console: Console) -> RichTable:
-    table = RichTable(box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="dim")
+    titled = any(column.title for column in block.columns)
+    table = RichTable(
+        box=None, pad_edge=False, padding=(0, len(_GAP), 0, 0), header_style="dim", show_header=titled
+    )
     shown = [index for index, column in enumerate(block.columns) if column.needs <= console.width]
     for column in (block.columns[index] for index in shown):
         table.add_column(

@@ -65,6 +65,9 @@ _HOLDS = {
 }
 
 
+_SENTENCES: dict[str, str] = {str(each): each.sentence for each in (*KeepReason, *EvictReason)}
+
+
 def size(count: int | None) -> str:
     """Bytes, such as `1.5 GiB`; a dash when nobody knows."""
     return "-" if count is None else format_size(count)
@@ -102,9 +105,13 @@ def relative(time_ns: int | None, now_ns: int) -> str:
     """`3 min ago`, `in 2 h`, `now`; `never` for a time that there is not."""
     if time_ns is None:
         return "never"
-    if abs(time_ns - now_ns) < _SECOND:
+    left = time_ns - now_ns
+    if abs(left) < _SECOND:
         return "now"
-    return f"in {span(time_ns - now_ns)}" if time_ns > now_ns else f"{span(now_ns - time_ns)} ago"
+    if left < 0:
+        return f"{span(-left)} ago"
+    # To the nearest minute: a pin for 3 d that was set a moment ago does not end in 2 d.
+    return f"in {span(left + 30 * _SECOND if left > 60 * _SECOND else left)}"
 
 
 def moment(time_ns: int) -> str:
@@ -138,10 +145,7 @@ def holder(found: Holder) -> str:
 
 def sentence(reason: str) -> str:
     """The sentence of a reason that history holds, or its name when only a newer version knows it."""
-    for reasons in (EvictReason, KeepReason):
-        if reason in reasons.__members__.values():
-            return reasons(reason).sentence
-    return reason
+    return _SENTENCES.get(reason, reason)
 
 
 def upper_first(text: str) -> str:

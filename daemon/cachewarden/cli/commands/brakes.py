@@ -30,9 +30,9 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=_CONFIRM)(confirm)
-    app.command(epilog=_PAUSE)(pause)
-    app.command(epilog=_RESUME)(resume)
+    app.command(epilog=_CONFIRM, short_help="Let a waiting location go on.")(confirm)
+    app.command(epilog=_PAUSE, short_help="Evict nothing for a while.")(pause)
+    app.command(epilog=_RESUME, short_help="Take a pause back.")(resume)
 
 
 def confirm(
@@ -62,8 +62,11 @@ def confirm(
         gone = [each for found in confirmed.locations for each in found.evicted]
         face.screen.show([*plan_blocks(confirmed, now_ns()), EMPTY])
         deadline = house.confirm(location, for_ns=for_ns)
+        woken = house.wake_service()
     said = f"{location}: {entries(len(gone))}, {size(sum(each.bytes for each in gone))} may go "
     face.screen.show([line(good("confirmed "), said, strong(until(deadline, now_ns())))])
+    if not woken:
+        face.screen.say("no service is running: `cachewarden once` evicts them, before the deadline")
 
 
 def pause(
@@ -89,4 +92,5 @@ def resume(ctx: typer.Context, location: LocationArgument = None) -> None:
     face = face_of(ctx)
     with face.house("resume") as house:
         house.resume(location)
+        house.wake_service()
     face.screen.show([line(good("resumed "), location or "all locations")])

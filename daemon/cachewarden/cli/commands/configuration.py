@@ -32,9 +32,11 @@ Examples:
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-    group.command(epilog=_CHECK)(check)
-    group.command("show", epilog=_SHOW)(show_configuration)
-    group.command("schema", epilog=_SCHEMA)(show_schema)
+    group.command(epilog=_CHECK, short_help="Check the configuration.")(check)
+    group.command("show", epilog=_SHOW, short_help="Show what is in force, and who set it.")(
+        show_configuration
+    )
+    group.command("schema", epilog=_SCHEMA, short_help="Print a JSON Schema, for editors.")(show_schema)
     app.add_typer(group, name="config", help="Look at the configuration: check, show, schema.")
 
 

@@ -18,6 +18,7 @@ from cachewarden.ledger import EvictionRow
 from cachewarden.service import House
 
 _ALL = 10**6
+_SHOWN = 1000
 _STATUS = """\b
 Examples:
   sudo cachewarden status
@@ -43,10 +44,10 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=_STATUS)(status)
-    app.command("list", epilog=_LIST)(list_entries)
-    app.command(epilog=_EXPLAIN)(explain)
-    app.command(epilog=_HISTORY)(history)
+    app.command(epilog=_STATUS, short_help="Show how full the locations are.")(status)
+    app.command("list", epilog=_LIST, short_help="List all entries with their verdicts.")(list_entries)
+    app.command(epilog=_EXPLAIN, short_help="Tell all about one entry.")(explain)
+    app.command(epilog=_HISTORY, short_help="Show what was evicted, when and why.")(history)
 
 
 def status(
@@ -116,11 +117,11 @@ def history(
     """Show what was evicted, when and why, newest first."""
     face = face_of(ctx)
     with face.house("history") as house:
-        rows = house.history()
+        rows = house.history(limit=_ALL if as_json else _SHOWN + 1)
     if as_json:
         face.screen.json([row.to_json() for row in rows])
     else:
-        face.screen.show([*history_blocks(rows)])
+        face.screen.show([*history_blocks(rows, _SHOWN)])
 
 
 def _past(house: House, path: bytes) -> Sequence[EvictionRow]:

@@ -40,10 +40,10 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=_ONCE)(once)
-    app.command(epilog=_PLAN)(plan)
-    app.command(epilog=_APPLY)(apply)
-    app.command(epilog=_EVICT)(evict)
+    app.command(epilog=_ONCE, short_help="Evict what has to go, once.")(once)
+    app.command(epilog=_PLAN, short_help="Show what would go and why; touch nothing.")(plan)
+    app.command(epilog=_APPLY, short_help="Carry out a plan, as far as it still holds.")(apply)
+    app.command(epilog=_EVICT, short_help="Evict one entry now.")(evict)
 
 
 def once(

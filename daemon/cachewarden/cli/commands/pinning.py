@@ -25,9 +25,9 @@ Examples:
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    app.command(epilog=_PIN)(pin)
-    app.command(epilog=_UNPIN)(unpin)
-    app.command()(pins)
+    app.command(epilog=_PIN, short_help="Keep an entry, whatever the limits say.")(pin)
+    app.command(epilog=_UNPIN, short_help="Take a pin back.")(unpin)
+    app.command(short_help="Show the pins in force.")(pins)
 
 
 def pin(

@@ -1,5 +1,7 @@
 """`run`: the service itself."""
 
+import os
+
 import typer
 
 from cachewarden.cli.face import face_of, finish
@@ -14,7 +16,8 @@ Examples:
   sudo systemctl enable --now cachewarden     the usual way to start it
   sudo cachewarden run                        in the foreground
   cachewarden --user run                      for your own caches
-"""
+""",
+        short_help="Run the service.",
     )(run)
 
 
@@ -26,4 +29,4 @@ def run(ctx: typer.Context) -> None:
     half evicted.
     """
     face = face_of(ctx)
-    finish(run_service(face.files, face.user))
+    finish(run_service(face.files, user=face.user, environ=os.environ))

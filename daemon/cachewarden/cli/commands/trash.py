@@ -31,9 +31,9 @@ Examples:
 def register(app: typer.Typer) -> None:
     """Add the group."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-    group.command("list", epilog=_LIST)(list_trash)
-    group.command(epilog=_RESTORE)(restore)
-    group.command(epilog=_EMPTY)(empty)
+    group.command("list", epilog=_LIST, short_help="List what lies in the trash.")(list_trash)
+    group.command(epilog=_RESTORE, short_help="Put back what is whole.")(restore)
+    group.command(epilog=_EMPTY, short_help="Remove what nobody uses.")(empty)
     app.add_typer(
         group, name="trash", help="Look after what is between its place and its end: list, restore, empty."
     )

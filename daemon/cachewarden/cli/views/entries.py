@@ -32,9 +32,9 @@ def list_blocks(rows: Sequence[Row], now_ns: int) -> Iterator[Block]:
     for number_, mine in enumerate(sorted(located.values(), key=lambda each: _place(each[0]))):
         if number_:
             yield EMPTY
-        spec, total = mine[0].spec, sum(row.gain_bytes for row in mine)
+        spec, total = mine[0].spec, sum(row.size for row in mine)
         yield heading(spec.name, spec.path)
-        yield line(f"{entries(len(mine))}; {size(total)} would come off if each went by itself", indent=1)
+        yield line(f"{entries(len(mine))}, {size(total)}", indent=1)
         yield EMPTY
         yield Table(_COLUMNS, [_row(each, now_ns) for each in sorted(mine, key=first_to_go)], 1)
 

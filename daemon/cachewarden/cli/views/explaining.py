@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from cachewarden.cli.blocks import Block, Content, Line, bad, good, line, strong, warn
+from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Content, Style, Table, bad, line, strong
 from cachewarden.cli.words import MISS, holder, moment, plural, relative, sentence, size, until, user
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.ledger import EvictionRow
@@ -10,101 +10,118 @@ from cachewarden.paths import show
 from cachewarden_policies.reasons import KeepReason, LastUseSource
 
 _PAST = 5
-_DISK_MAY_DIFFER = "its data is also used elsewhere, by a link outside or by another entry"
+_COLUMNS = (Column(""), Column("", wraps=True))
+Told = tuple[Content, Content]
 
 
 def explain_blocks(found: Explanation, past: Sequence[EvictionRow], now_ns: int) -> Iterator[Block]:
     """The story. `past`: earlier evictions of the same entry, newest first."""
-    row = found.row
-    yield line(strong(show(row.entry)))
-    yield line(f"in location {row.spec.name}, {show(row.spec.path)}", indent=1)
-    yield line()
-    yield _told("Verdict", *_verdict(row))
-    yield _told("What it is", _what(row))
-    if len(row.paths) > 1:
-        yield _told("Consists of", ", ".join(map(show, row.paths)))
-    yield _told("Its eviction", _gains(row))
-    yield _told("Last use", _last_use(row, now_ns))
-    for number, each in enumerate(found.holders):
-        yield _told("" if number else "In use", bad(holder(each)) if not number else holder(each))
-    if not found.holders:
-        yield _told("In use", "nobody was seen using it just now; an eviction asks the kernel again")
-    yield _told("Pin", _pin(row, now_ns))
-    for number, limit in enumerate(found.limits):
-        yield _told("" if number else "Limits", limit)
-    for number, eviction in enumerate(past[:_PAST]):
-        yield _told("" if number else "Before", _eviction(eviction, now_ns))
+    yield from _heading(show(found.row.entry), found.row.spec.name, found.row.spec.path)
+    yield Table(_COLUMNS, [*_story(found, past, now_ns)], 1)
 
 
 def gone_blocks(path: bytes, past: Sequence[EvictionRow], now_ns: int) -> Iterator[Block]:
-    """The story of an entry that is not there any more. `past` has one eviction at least."""
-    yield line(strong(show(path)))
-    yield line(f"in location {past[0].name}, {show(past[0].path)}", indent=1)
-    yield line()
+    """The story of what is not there any more. `past` has one eviction at least."""
     last = past[0]
-    if last.outcome in ("removed", "gone"):
-        yield _told("Verdict", good("gone"), f": {sentence(last.reason)}")
-    for number, eviction in enumerate(past[:_PAST]):
-        yield _told("" if number else "What was", _eviction(eviction, now_ns))
+    yield from _heading(show(path), last.name, last.path)
+    told: list[Told] = [("Verdict", strong("it is not there any more"))]
+    told += _titled("Evictions", [_eviction(each, now_ns) for each in past[:_PAST]])
     if last.last_use_ns is not None:
-        source = last.last_use_source.sentence if last.last_use_source is not None else "unknown"
-        used = f"{relative(last.last_use_ns, now_ns)}, {moment(last.last_use_ns)}, as {source} says"
-        yield _told("Last use", used)
+        source = f"known from {last.last_use_source.sentence}" if last.last_use_source is not None else ""
+        told.append(("Last use", _joined(_when(last.last_use_ns, now_ns), source)))
+    yield Table(_COLUMNS, told, 1)
 
 
-def _told(title: str, *content: Content) -> Line:
-    """A line of the story, under its title."""
-    return line(f"{title:<13}", *content, indent=1)
+def _heading(what: str, name: str, path: bytes) -> Iterator[Block]:
+    yield line(strong(what))
+    yield line(f"in location {name}, {show(path)}", indent=1)
+    yield EMPTY
 
 
-def _verdict(row: Row) -> tuple[Content, ...]:
+def _story(found: Explanation, past: Sequence[EvictionRow], now_ns: int) -> Iterator[Told]:
+    row = found.row
+    yield "Verdict", _verdict(row)
+    yield "What it is", _what(row)
+    if row.paths != (row.entry,):
+        yield from _titled("Consists of", [show(path) for path in row.paths])
+    yield "Its eviction", _gains(row)
+    yield "Last use", _last_use(row, now_ns)
+    if found.holders:
+        yield from _titled("In use", [bad(holder(each)) for each in found.holders])
+    else:
+        yield "In use", "nobody was seen using it just now; an eviction asks the kernel again"
+    yield "Pin", _pin(row, now_ns)
+    yield from _titled("Limits", found.limits)
+    yield from _titled("Before", [_eviction(each, now_ns) for each in past[:_PAST]])
+
+
+def _titled(title: str, contents: Sequence[Content]) -> Iterator[Told]:
+    """Several rows under one title."""
+    for number, content in enumerate(contents):
+        yield "" if number else title, content
+
+
+def _verdict(row: Row) -> Bit:
+    if row.verdict == "keep":
+        return Bit(f"it stays: {row.reason.sentence}", Style.GOOD)
+    place = ""
     if row.rank is not None:
-        place = "it goes first" if row.rank == 0 else f"{row.rank} go before it"
-        return warn("it would go now"), f": {row.reason.sentence}; {place}"
-    if row.verdict == "evict":
-        return warn("it would go now"), f": {row.reason.sentence}"
-    return good("it stays"), f": {row.reason.sentence}"
+        place = (
+            "; it is the first to go" if row.rank == 0 else f"; {plural(row.rank, 'goes', 'go')} before it"
+        )
+    return Bit(f"it would go now: {row.reason.sentence}{place}", Style.WARN)
 
 
 def _what(row: Row) -> str:
+    # A layout with one kind of entries calls them by its own name.
+    kind = (
+        f"a {row.kind} of layout {row.layout}"
+        if row.kind != row.layout
+        else f"an entry of layout {row.layout}"
+    )
     stale = "; made by a version that is gone" if row.stale else ""
     return (
-        f"a {row.kind} of layout {row.layout}: {size(row.size)} in {plural(row.files, 'file', 'files')}, "
-        f"owned by {user(row.owner)}{stale}"
+        f"{kind}: {size(row.size)} in {plural(row.files, 'file', 'files')}, owned by {user(row.owner)}{stale}"
     )
 
 
 def _gains(row: Row) -> str:
-    disk = "the same" if row.disk_gain_bytes == row.gain_bytes else f"{size(row.disk_gain_bytes)}"
-    why = f" ({_DISK_MAY_DIFFER})" if row.disk_gain_bytes < row.size else ""
+    again = f"; when somebody wants it again, {MISS[row.cost]}"
+    if row.gain_bytes == row.disk_gain_bytes == row.size:
+        return f"frees {size(row.size)}{again}"
     return (
-        f"alone it would take {size(row.gain_bytes)} off the location and give the disk {disk} back{why}; "
-        f"when somebody wants it again, {MISS[row.cost]}"
+        f"takes {size(row.gain_bytes)} off the location and gives the disk {size(row.disk_gain_bytes)} back, "
+        f"because others share its data (links, other entries){again}"
     )
 
 
 def _last_use(row: Row, now_ns: int) -> str:
     seen = f"first seen {relative(row.first_seen_ns, now_ns)}"
     if row.last_use_source is LastUseSource.FIRST_SEEN:
-        return f"never seen; {seen}"
-    return (
-        f"{relative(row.last_use_ns, now_ns)}, {moment(row.last_use_ns)}, as {row.last_use_source.sentence} "
-        f"says; {seen}"
-    )
+        return f"no use is known; {seen}"
+    return _joined(_when(row.last_use_ns, now_ns), f"known from {row.last_use_source.sentence}; {seen}")
+
+
+def _when(time_ns: int, now_ns: int) -> str:
+    return f"{relative(time_ns, now_ns)} ({moment(time_ns)})"
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(part for part in parts if part)
 
 
 def _pin(row: Row, now_ns: int) -> str:
-    if row.pin is not None:
-        reason = f": {row.pin.reason}" if row.pin.reason else ""
-        where = f"{show(row.pin.path)}, by {user(row.pin.uid)}"
-        return f"pinned {until(row.pin.until_ns, now_ns)}{reason} ({where})"
-    return "the pins cannot be read" if row.reason is KeepReason.PINNED else "not pinned"
+    if row.pin is None:
+        return "the pins cannot be read" if row.reason is KeepReason.PINNED else "not pinned"
+    reason = f": {row.pin.reason}" if row.pin.reason else ""
+    return (
+        f"pinned {until(row.pin.until_ns, now_ns)} by {user(row.pin.uid)}{reason} (at {show(row.pin.path)})"
+    )
 
 
 def _eviction(eviction: EvictionRow, now_ns: int) -> str:
     did = {"removed": "evicted", "gone": "gone already"}.get(eviction.outcome, eviction.outcome)
-    freed = f"; {size(eviction.freed_bytes)} freed" if eviction.outcome == "removed" else ""
+    freed = f", {size(eviction.freed_bytes)} freed" if eviction.outcome == "removed" else ""
     return (
-        f"{did} {relative(eviction.time_ns, now_ns)}, {moment(eviction.time_ns)}: "
-        f"{sentence(eviction.reason)}; {size(eviction.bytes)}{freed}"
+        f"{did} {_when(eviction.time_ns, now_ns)}: {sentence(eviction.reason)}; {size(eviction.bytes)}{freed}"
     )

@@ -45,6 +45,13 @@ def shortfall(location: LocationReport, verb: str) -> str | None:
     return f"{verb} {size(location.shortfall_bytes)} over" + (f": {what}" if what else "")
 
 
+def unseen(location: LocationReport) -> str | None:
+    """Why nothing is known of a location: it is not there, or could not be looked at. None: it was."""
+    if location.evicted or location.spared or location.bytes_before or not location.warnings:
+        return None
+    return "; ".join(location.warnings)
+
+
 def _bytes(entries: Iterable[SparedEntry]) -> int:
     return sum(entry.bytes for entry in entries)
 

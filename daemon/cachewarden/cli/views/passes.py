@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Style, Table, bad, good, line, strong, warn
-from cachewarden.cli.views.groups import reasons_table, shortfall
+from cachewarden.cli.views.groups import reasons_table, shortfall, unseen
 from cachewarden.cli.views.usage import heading
 from cachewarden.cli.words import entries, relative, size, upper_first
 from cachewarden.paths import show
@@ -34,11 +34,13 @@ def pass_blocks(report: PassReport, now_ns: int, *, told: bool) -> Iterator[Bloc
     if not report.locations:
         yield line("No location is configured, or none is there: nothing to do.")
         return
+    if told and any(each.evicted or each.failed for each in report.locations):
+        yield EMPTY
     for location in report.locations:
         yield from _location(location, now_ns, told=told)
+        yield EMPTY
     gone = [each for location in report.locations for each in location.evicted]
     if len(report.locations) > 1 or gone:
-        yield EMPTY
         freed = sum(each.freed_bytes for each in gone)
         yield line(
             strong(f"Evicted {entries(len(gone))}" if gone else "Nothing was evicted"),
@@ -62,6 +64,10 @@ def failed_line(entry: FailedEntry, name: str) -> Block:
 
 def _location(location: LocationReport, now_ns: int, *, told: bool) -> Iterator[Block]:
     yield heading(location.name, location.path)
+    nothing = unseen(location)
+    if nothing is not None:
+        yield line(outcome_bit(location.outcome, upper_first(nothing)), indent=1)
+        return
     yield line(
         outcome_bit(location.outcome, upper_first(location.outcome.sentence)), _figures(location), indent=1
     )
@@ -91,8 +97,6 @@ def _location(location: LocationReport, now_ns: int, *, told: bool) -> Iterator[
 
 
 def _figures(location: LocationReport) -> str:
-    if location.outcome is Outcome.UNAVAILABLE:
-        return ""
     limit = f" of {size(location.limit_bytes)}" if location.limit_bytes is not None else ""
     if location.bytes_before == location.bytes_after:
         return f": {size(location.bytes_after)}{limit}"

@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from cachewarden.cli.blocks import EMPTY, Block, Column, Line, Table, bad, dim, good, line, strong, warn
-from cachewarden.cli.views.groups import reasons_table, shortfall
+from cachewarden.cli.views.groups import reasons_table, shortfall, unseen
+from cachewarden.cli.views.passes import outcome_bit
 from cachewarden.cli.views.usage import heading, usage
-from cachewarden.cli.words import entries, number, plural, relative, size
+from cachewarden.cli.words import entries, number, plural, relative, size, upper_first
 from cachewarden.paths import show
 from cachewarden.report import EvictedEntry, LocationReport, PassReport
 from cachewarden_policies.reasons import Outcome
@@ -26,7 +27,6 @@ _CHECKED = {
     "A pass asks again.",
     "service": "The running service was asked who uses what. A pass asks again.",
 }
-_UNSEEN = (Outcome.UNAVAILABLE, Outcome.FAILED)
 
 
 def plan_blocks(report: PassReport, now_ns: int) -> Iterator[Block]:
@@ -41,10 +41,9 @@ def plan_blocks(report: PassReport, now_ns: int) -> Iterator[Block]:
 
 def _location(location: LocationReport, now_ns: int) -> Iterator[Block]:
     yield heading(location.name, location.path, location.layout)
-    if location.outcome in _UNSEEN:
-        yield line(
-            bad("Not looked at: "), "; ".join(location.warnings) or location.outcome.sentence, indent=1
-        )
+    nothing = unseen(location)
+    if nothing is not None:
+        yield line(outcome_bit(location.outcome, upper_first(nothing)), indent=1)
         return
     yield usage(location.bytes_before, location.limit_bytes, location.target_bytes)
     if location.evicted:
@@ -59,6 +58,7 @@ def _location(location: LocationReport, now_ns: int) -> Iterator[Block]:
         yield line(strong("Would stay"), f": {entries(len(location.spared))}, {size(kept)} in sum", indent=1)
         yield EMPTY
         yield reasons_table(location.spared, 2)
+        yield EMPTY
     yield from _ends(location)
 
 
@@ -98,7 +98,8 @@ def _ends(location: LocationReport) -> Iterator[Block]:
     if missing is not None:
         yield line(bad(missing), indent=1)
     elif location.evicted and location.limit_bytes is not None:
-        yield line(good(f"Would then use {size(location.bytes_after)}"), indent=1)
+        after = f"{size(location.bytes_after)} of {size(location.limit_bytes)}"
+        yield line(good(f"Would then use {after}"), indent=1)
     if location.outcome is Outcome.WAITING:
         yield line(
             warn("More would have to go than max_share allows in one pass: "),

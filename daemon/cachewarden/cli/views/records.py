@@ -35,12 +35,14 @@ _TRASH = (
 )
 
 
-def history_blocks(rows: Sequence[EvictionRow]) -> Iterator[Block]:
-    """Evictions, newest first."""
+def history_blocks(rows: Sequence[EvictionRow], most: int) -> Iterator[Block]:
+    """Evictions, newest first; of more than `most` only these."""
     if not rows:
         yield line("Nothing has been evicted yet.")
         return
-    yield Table(_HISTORY, [_evicted(row) for row in rows])
+    yield Table(_HISTORY, [_evicted(row) for row in rows[:most]])
+    if len(rows) > most:
+        yield line("… and older ones: `cachewarden history --json` has them all")
 
 
 def _evicted(row: EvictionRow) -> tuple[Content, ...]:

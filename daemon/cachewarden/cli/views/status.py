@@ -73,7 +73,7 @@ def _row(each: LocationStatus, now_ns: int) -> tuple[Content, ...]:
 
 def _state(each: LocationStatus) -> Content:
     if not each.available:
-        return bad(OUTCOME[Outcome.UNAVAILABLE])
+        return bad(OUTCOME[Outcome.UNAVAILABLE]) if _failing(each) else warn("not there")
     if each.paused_until_ns is not None:
         return warn("paused")
     if each.state.outcome is None:
@@ -81,13 +81,19 @@ def _state(each: LocationStatus) -> Content:
     return outcome_bit(each.state.outcome, OUTCOME[each.state.outcome])
 
 
+def _failing(each: LocationStatus) -> bool:
+    """Whether it does not answer. A path that is only missing is no failure."""
+    return each.state.outcome in (Outcome.UNAVAILABLE, Outcome.FAILED)
+
+
 def _notes(each: LocationStatus, now_ns: int) -> Iterator[Block]:
     state = each.state
     of = f"{each.spec.name} ({show(each.spec.path)}): "
     if not each.available:
-        yield line(
-            of, bad("unavailable"), f": {state.detail or 'it is not there'}; it is taken up when it appears"
-        )
+        if _failing(each):
+            yield line(of, bad("unavailable"), f": {state.detail}" if state.detail else "")
+        else:
+            yield line(of, "it is not there; it is taken up when it appears")
     elif state.outcome in (Outcome.SHORT, Outcome.FAILED):
         yield line(of, bad(state.outcome.sentence), f": {state.detail}" if state.detail else "")
     if state.waiting_since_ns is not None and not state.confirmed(now_ns):

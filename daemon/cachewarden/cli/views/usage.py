@@ -30,4 +30,4 @@ def usage(used: int, limit: int | None, target: int | None) -> LineBlock:
         return line(f"{size(used)} used, no limit on the size", indent=1)
     share = Bit(f"{size(used)} of {size(limit)} ({percent(used, limit)})", style_of(used, limit))
     goal = f", target {size(target)}" if target is not None and used > limit else ""
-    return line(bar(used, limit), " " if limit else "", share, goal, indent=1)
+    return line(bar(used, limit), share, goal, indent=1)
