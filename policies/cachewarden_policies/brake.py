@@ -22,9 +22,9 @@ def allowed_by_brake(selection: Selection, number: int, victims: list[int]) -> f
     budget = int(share * (past.bytes_at_start or location.usage_bytes)) - past.evicted_bytes
     if selection.gained[number][Dimension.BYTES] <= budget:
         return None
-    gains = marginal_gains(selection, victims)
+    gains, _ = marginal_gains(selection, victims)
     spent = 0
-    for place, (gain, _) in enumerate(gains):
+    for place, gain in enumerate(gains):
         first = spent == 0 and past.evicted_entries == 0
         if gain and spent + gain > budget and not first:
             return frozenset(victims[:place])
@@ -32,15 +32,16 @@ def allowed_by_brake(selection: Selection, number: int, victims: list[int]) -> f
     return None
 
 
-def marginal_gains(selection: Selection, victims: list[int]) -> list[tuple[int, int]]:
-    """What each victim gives the location and the disk in bytes, given all victims before it.
+def marginal_gains(selection: Selection, victims: list[int]) -> tuple[list[int], list[int]]:
+    """What each victim gives the location, and what the disk, in bytes, given all victims before it.
 
     Counted anew, as sparing and groups changed what earlier choices were booked with. `victims` must
     be all chosen rows of the locations that they belong to.
     """
     roster = selection.roster
     owners: dict[int, int] = {}
-    out: list[tuple[int, int]] = []
+    sizes: list[int] = []
+    disks: list[int] = []
     for victim in victims:
         entry = roster.entries[victim]
         size, disk = entry.own_bytes, entry.disk_bytes
@@ -52,5 +53,6 @@ def marginal_gains(selection: Selection, victims: list[int]) -> list[tuple[int, 
                     gains = share_gains(share)
                     size += gains[Dimension.BYTES]
                     disk += gains[Dimension.DISK_BYTES]
-        out.append((size, disk))
-    return out
+        sizes.append(size)
+        disks.append(disk)
+    return sizes, disks

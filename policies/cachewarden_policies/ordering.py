@@ -55,12 +55,13 @@ def order_keys(entries: Sequence[Entry], order: Order, now_ns: int) -> list[int]
 
 
 def with_ties(
-    rows: Sequence[int], keys: Sequence[int], tie: Callable[[int], tuple[int, bytes, int]]
+    rows: Sequence[int], keys: Sequence[float], tie: Callable[[int], tuple[int, int, bytes, int]]
 ) -> Iterator[int]:
     """Rows that are sorted by `keys[row]`, and those of the same key by `tie(row)`.
 
-    A tuple for each row would take twice as long to sort, real keys hardly ever tie, and a plan looks
-    at a part of the rows only: ties are resolved where the walk gets to.
+    The keys are the exact ones as floats, which sort faster and are up to 256 ns off for a time of day:
+    `tie` begins with the exact key. A tuple for each row would take twice as long, real keys hardly
+    ever tie, and a plan looks at a part of the rows only: ties are resolved where the walk gets to.
     """
     start, total = 0, len(rows)
     while start < total:

@@ -34,7 +34,7 @@ class Roster:
         self.share_rows: dict[int, tuple[int, ...]] = {}
         self.guard: list[KeepReason | None] = []
         self.level = bytearray()
-        self._keys: dict[Order, list[int]] = {}
+        self._keys: dict[Order, list[float]] = {}
         self._free: dict[tuple[int, Order], list[int]] = {}
         for number in range(len(self.locations)):
             self._enter(number)
@@ -101,7 +101,7 @@ class Roster:
         lists = [self._free_of(number, order) for number in numbers]
         # Joined sorted runs sort in linear time.
         rows = lists[0] if len(lists) == 1 else self._by_key([r for rows in lists for r in rows], order)
-        return with_ties(rows, self._keys_of(order), self._tie)
+        return self._in_order(rows, order)
 
     def soft(self, numbers: list[int], order: Order) -> Iterator[int]:
         """Rows of these locations that only a soft guard keeps, in order."""
@@ -118,18 +118,24 @@ class Roster:
         return rows
 
     def _sort(self, rows: list[int], order: Order) -> Iterator[int]:
-        return with_ties(self._by_key(rows, order), self._keys_of(order), self._tie)
+        return self._in_order(self._by_key(rows, order), order)
+
+    def _in_order(self, rows: list[int], order: Order) -> Iterator[int]:
+        """Rows that are sorted by key, with ties resolved: change, name, location."""
+
+        def tie(row: int) -> tuple[int, int, bytes, int]:
+            entry = self.entries[row]
+            (key,) = order_keys([entry], order, self.now_ns)
+            # Locations are sorted by key, so the number compares as the key does.
+            return key, min(entry.changed_ns, self.now_ns), entry.name, self.where[row]
+
+        return with_ties(rows, self._keys_of(order), tie)
 
     def _by_key(self, rows: list[int], order: Order) -> list[int]:
         return sorted(rows, key=self._keys_of(order).__getitem__)
 
-    def _keys_of(self, order: Order) -> list[int]:
+    def _keys_of(self, order: Order) -> list[float]:
         keys = self._keys.get(order)
         if keys is None:
-            keys = self._keys[order] = order_keys(self.entries, order, self.now_ns)
+            keys = self._keys[order] = [float(key) for key in order_keys(self.entries, order, self.now_ns)]
         return keys
-
-    def _tie(self, row: int) -> tuple[int, bytes, int]:
-        entry = self.entries[row]
-        # Locations are sorted by key, so the number compares as the key does.
-        return min(entry.changed_ns, self.now_ns), entry.name, self.where[row]

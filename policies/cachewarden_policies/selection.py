@@ -71,15 +71,11 @@ class Selection:
         for number in numbers:
             self.needs[number].extend(needs)
 
-    def gains(self, row: int) -> Gains:
-        """What the location and the disk get back when this row goes now, too."""
-        return self._marginal(row, 1)
+    def gains(self, row: int, owners_left: int = 1) -> Gains:
+        """What the location and the disk get back when this row goes now, too.
 
-    def losses(self, row: int) -> Gains:
-        """What the location and the disk lose again when this chosen row stays after all."""
-        return self._marginal(row, 0)
-
-    def _marginal(self, row: int, owners_left: int) -> Gains:
+        For a row that is chosen already, with `owners_left=0`: what they lose when it stays after all.
+        """
         roster = self.roster
         entry = roster.entries[row]
         if row not in roster.share_rows:
@@ -115,7 +111,7 @@ class Selection:
         self._book(row, gains, 1)
 
     def release(self, row: int, losses: Gains) -> None:
-        """Give a row back; `losses` must be what `losses(row)` says now."""
+        """Give a row back; `losses` must be what `gains(row, 0)` says now."""
         del self.chosen[row]
         self._book(row, losses, -1)
 
@@ -141,15 +137,18 @@ class Selection:
         another one loses, so a row that had to stay chosen before still has to. No set of rows can be
         given back either where no single row can, as a set loses at least what its members lose.
         """
+        # Every chosen row gained something, so without slack anywhere none can be given back.
+        if not any(need.remaining < 0 for needs in self.needs for need in needs):
+            return
         roster, now_ns = self.roster, self.roster.now_ns
 
         def recency(row: int) -> tuple[int, int]:
             return roster.level[row], min(roster.entries[row].last_use_ns, now_ns)
 
         # Reversed first: of rows used at the same moment, the one ranked last is spared first.
-        hopeful = [row for row in list(rows)[::-1] if self._is_dispensable(row, self.losses(row))]
+        hopeful = [row for row in list(rows)[::-1] if self._is_dispensable(row, self.gains(row, 0))]
         for row in sorted(hopeful, key=recency, reverse=True):
-            losses = self.losses(row)
+            losses = self.gains(row, 0)
             if self._is_dispensable(row, losses):
                 self.release(row, losses)
 
@@ -160,9 +159,11 @@ class Selection:
         guarded, or in quiet hours): such rows go as far as the hard limit asks, and no further.
         """
         number = self.roster.where[row]
-        serves_soft = self.freedoms[number].soft and not self.roster.level[row]
         for need in self.needs[number]:
             loss = losses[need.dimension]
-            if loss and need.remaining + loss > 0 and (need.remaining <= 0 or need.bound.hard or serves_soft):
-                return False
+            if loss and need.remaining + loss > 0:
+                if need.remaining <= 0 or need.bound.hard:
+                    return False
+                if self.freedoms[number].soft and not self.roster.level[row]:
+                    return False
         return True

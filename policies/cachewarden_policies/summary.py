@@ -48,9 +48,10 @@ def _evicted(run: Run) -> list[list[Verdict]]:
     roster = selection.roster
     gains = marginal_gains(selection, list(selection.chosen))
     out: list[list[Verdict]] = [[] for _ in roster.locations]
-    for rank, ((row, choice), (size, disk)) in enumerate(zip(selection.chosen.items(), gains, strict=True)):
+    for rank, (row, size, disk) in enumerate(zip(selection.chosen, *gains, strict=True)):
         number = roster.where[row]
         index = row - roster.spans[number].start
+        choice = selection.chosen[row]
         key = roster.locations[number].key
         out[number].append(Verdict(key, index, choice.reason, rank, choice.scope, size, disk))
     return out

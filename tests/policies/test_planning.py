@@ -153,6 +153,8 @@ def test_a_limit_of_entries_takes_as_many_as_are_too_many():
 @pytest.mark.parametrize(
     ("policy", "one", "reason"),
     [
+        ({"max_idle": DAY, "max_age": DAY}, entry("x", idle=9 * DAY, stale=True), EvictReason.IDLE),
+        ({"max_idle": DAY}, entry("x", idle=9 * DAY, partial=True), EvictReason.PARTIAL),
         ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY + 1), EvictReason.IDLE),
         ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY), KeepReason.WITHIN_LIMITS),
         ({"max_idle": 30 * DAY}, entry("x", idle=-DAY), KeepReason.MIN_IDLE),
@@ -198,7 +200,13 @@ def test_soft_guards_yield_above_the_hard_limit_only_and_only_as_far():
 
 def test_above_the_hard_limit_a_soft_guarded_entry_is_spared_when_a_bigger_one_suffices():
     entries = [entry("small", 1, idle=9 * MINUTE), entry("big", 10, idle=8 * MINUTE)]
+    entries += [entry("used", 3, veto=KeepReason.IN_USE)]
     assert gone(location(entries, limits=size(3, 1, hard=5))) == ["big"]
+
+
+def test_a_guarded_entry_that_would_free_nothing_keeps_the_guards_reason():
+    entries = [entry("empty", 0, idle=9 * MINUTE), entry("used", 9, veto=KeepReason.IN_USE)]
+    assert reasons(location(entries, limits=size(3, 1, hard=5)))["empty"] is KeepReason.MIN_IDLE
 
 
 def test_hard_guards_do_not_yield_above_the_hard_limit():

@@ -231,6 +231,7 @@ def test_hard_limits_act_in_quiet_hours_and_while_learning_and_go_no_further(hel
 
 def test_in_quiet_hours_the_hard_limit_takes_the_fewest_that_suffice():
     entries = [entry("small", 1, idle=9 * DAY), entry("big", 10, idle=8 * DAY)]
+    entries += [entry("used", 3, veto=KeepReason.IN_USE)]
     place = location(entries, limits=size(3, 1, hard=5), circumstances=Circumstances(quiet=True))
     assert gone(place) == ["big"]
 

@@ -129,7 +129,6 @@ def plan_of(place):
 
 
 def gain(place, indices):
-    """What goes off a location with these entries, counted naively."""
     gone = set(indices)
     own = sum(place.entries[i].own_bytes for i in gone)
     return own + sum(s.bytes for s in place.shares if not s.kept and set(s.owners) <= gone)
@@ -141,7 +140,6 @@ def test_every_entry_has_exactly_one_verdict_and_ranks_count_from_zero(situation
     for place, own in zip(situation.locations, plan.locations, strict=True):
         assert own.location == place.key
         assert [v.index for v in own.verdicts] == list(range(len(place.entries)))
-        assert {v.location for v in own.verdicts} <= {place.key}
         assert [v for v in own.verdicts if v.evict] == sorted(own.evictions, key=lambda v: v.index)
     assert [v.rank for v in plan.evictions] == list(range(len(plan.evictions)))
 
@@ -209,7 +207,6 @@ def test_a_size_limit_is_met_or_everything_that_may_go_went(place):
 
 @given(situations(circumstances=st.just(Circumstances())))
 def test_no_entry_that_was_taken_for_a_limit_could_have_stayed(situation):
-    """Minimal: a situation without one of the victims' candidacy has a greater shortfall somewhere."""
     places = [
         replace(p, policy=replace(p.policy, max_share=Fraction(1), min_size=0)) for p in situation.locations
     ]
@@ -224,7 +221,7 @@ def test_no_entry_that_was_taken_for_a_limit_could_have_stayed(situation):
 
 
 def _unmet(place, gone, rest):
-    """Whether any limit of the location is met worse when only `rest` goes instead of `gone`."""
+    """Whether a limit is met worse when only `rest` goes instead of `gone`."""
     limits = place.policy.limits
 
     def over(indices):
@@ -253,8 +250,7 @@ def test_a_lower_limit_never_leaves_more(place, other):
         policy = replace(place.policy, limits=replace(place.policy.limits, max_size=limit))
         return place.usage_bytes - plan_of(replace(place, policy=policy)).planned_bytes
 
-    low, high = sorted([other, place.policy.limits.max_size])
-    assert left(low) <= left(high)
+    assert left(min(other, place.policy.limits.max_size)) <= left(max(other, place.policy.limits.max_size))
 
 
 @given(lone_sizes())
@@ -275,7 +271,6 @@ def test_no_limits_and_nothing_asked_is_an_empty_plan(situation):
 
 
 def _after(situation, plan):
-    """The situation once the plan was carried out, nothing of it pending any more."""
     places, freed = [], 0
     for place, own in zip(situation.locations, plan.locations, strict=True):
         progress = advance(place, [v.index for v in own.evictions], {})
