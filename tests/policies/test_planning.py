@@ -125,6 +125,11 @@ def test_ties_go_to_the_earlier_change_then_to_the_name():
     assert gone(location(entries, limits=size(2, 0))) == ["c", "a", "b"]
 
 
+def test_a_nanosecond_is_not_a_tie():
+    entries = [entry("a", idle=DAY, age=DAY), entry("b", idle=DAY + 1, age=DAY)]
+    assert gone(location(entries, limits=size(1.5, 1))) == ["b"]
+
+
 def test_last_uses_in_the_future_tie_as_now():
     entries = [entry("b", idle=-9 * DAY, age=DAY), entry("a", idle=-5 * DAY, age=DAY)]
     assert gone(location(entries, limits=size(1, 0), min_idle=0)) == ["a", "b"]
