@@ -228,7 +228,7 @@ class Walk:
     def _count(self, frame: _Frame, names: list[str]) -> list[Step]:
         """Count some names of a directory; its directories are the answer."""
         region, look = frame.region, self._look
-        if not look.at(frame.fd, [os.fsencode(name) for name in names]):
+        if not look.at(frame.fd, os.fsencode("\0".join(names)).split(b"\0")):  # one call for all names
             return self._count_one_by_one(frame, names)
         unusual = look.unusual()
         plain = look.plain(unusual)
