@@ -92,12 +92,12 @@ class Batch:
             means.at("moved")
             self._verify()
             means.at("verified")
-            self._put_back()
+            self._put_back([case for case in self.cases if not case.open])
             self._commit()
             means.at("committed")
         finally:
             # Also when a bug of ours got us here: nothing uncommitted stays away.
-            self._put_back()
+            self._put_back([case for case in self.cases if case not in self._committed])
             self._release(ground)
         means.at("released")
         self._name_holders()
@@ -199,9 +199,9 @@ class Batch:
                 if means.clock.monotonic_ns() - self._began_ns > _PATIENCE_NS:
                     raise StaysError(KeepReason.UNKNOWN)
 
-    def _put_back(self) -> None:
-        for case in reversed(self.cases):
-            if case not in self._committed and case.moved:
+    def _put_back(self, cases: list[Case]) -> None:
+        for case in reversed(cases):
+            if case.moved:
                 put_back(self._means.trash, case)
 
     def _commit(self) -> None:
@@ -238,4 +238,5 @@ class Batch:
         for case in staying:
             assert case.stays is not None
             named = tuple(each for inode in case.stays.inodes for each in holders.get(inode, ()))
-            case.outcome = Spared(case.stays.reason, case.stays.holders + named, case.rolled_back)
+            standing = self._means.surroundings.name(case.stays.holders)
+            case.outcome = Spared(case.stays.reason, standing + named, case.rolled_back)

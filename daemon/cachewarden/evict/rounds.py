@@ -128,7 +128,8 @@ def evict_in_rounds(means: Means, case: Case) -> None:
     if case.outcome is None and case.stays is not None:
         named = means.surroundings.who(set(case.stays.inodes)) if case.stays.inodes else {}
         holders = tuple(each for inode in case.stays.inodes for each in named.get(inode, ()))
-        case.outcome = Spared(case.stays.reason, case.stays.holders + holders, case.rolled_back)
+        standing = means.surroundings.name(case.stays.holders)
+        case.outcome = Spared(case.stays.reason, standing + holders, case.rolled_back)
 
 
 def _take_away(means: Means, case: Case, ground: Ground) -> None:

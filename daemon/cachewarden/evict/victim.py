@@ -1,6 +1,6 @@
 """What eviction is asked to do, and what it asks of others: values and narrow interfaces."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
@@ -47,7 +47,10 @@ class Sight(Protocol):
     """What one look at all processes and mounts saw."""
 
     def standing_in(self, inodes: AbstractSet[Inode]) -> tuple[Holder, ...]:
-        """Processes whose cwd, root, executable or open directory is one of `inodes`."""
+        """Processes whose cwd, root, executable or open directory is one of `inodes`; pids only.
+
+        Leases are held meanwhile: it must not wait for anything, such as the name of a user.
+        """
 
     def busy_below(self, fd: int) -> AbstractSet[bytes]:
         """Paths strictly beneath an open directory that any mount namespace has mounted, has something
@@ -67,6 +70,9 @@ class Surroundings(Protocol):
 
     def who(self, inodes: AbstractSet[Inode]) -> Mapping[Inode, tuple[Holder, ...]]:
         """The processes that use each of `inodes`, with names, for people. May be slow."""
+
+    def name(self, holders: Iterable[Holder]) -> tuple[Holder, ...]:
+        """The same holders with the names of their programs and users. May be slow."""
 
 
 class LiveOpeners(Protocol):

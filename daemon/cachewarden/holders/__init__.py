@@ -1,0 +1,8 @@
+"""Who stands in a directory, what is mounted where, and who that is, for people."""
+
+from cachewarden.holders.ghosts import deleted_open
+from cachewarden.holders.machine import Machine
+from cachewarden.holders.processes import Inode, Snapshot, Standing, snapshot
+from cachewarden.holders.users import who
+
+__all__ = ["Inode", "Machine", "Snapshot", "Standing", "deleted_open", "snapshot", "who"]
