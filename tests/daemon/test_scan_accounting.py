@@ -4,7 +4,6 @@ import os
 import stat
 import subprocess
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -282,24 +281,3 @@ def test_sums_always_add_up(tmp_path_factory, tree):
     assert (inventory.bytes, inventory.files) == allocated(root)
     gone = sum(entry.own_bytes for entry in inventory.entries) + sum(each.bytes for each in inventory.shares)
     assert gone <= inventory.bytes
-
-
-@pytest.mark.parametrize("present", [True, False])
-def test_progress_tells_what_was_found_and_what_it_raises_ends_the_walk(tmp_path, present):
-    for number in range(3):
-        put(tmp_path / "root" / f"e{number}" / "f")
-    told = []
-
-    def progress(files, size):
-        told.append((files, size))
-        if not present:
-            raise KeyboardInterrupt
-
-    before = len(os.listdir("/proc/self/fd"))
-    if present:
-        measure(tmp_path / "root", progress=progress)
-    else:
-        with pytest.raises(KeyboardInterrupt):
-            measure(tmp_path / "root", progress=progress)
-    assert told[-1] == (3, 3 * MIB)
-    assert len(os.listdir("/proc/self/fd")) == before

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 
 import pytest
 
@@ -224,6 +225,27 @@ def test_a_location_that_is_removed_is_unavailable_and_not_empty(tmp_path):
     with pytest.raises(LocationUnavailableError, match="removed"):
         scan(fd, Split("plain"))
     os.close(fd)
+
+
+@pytest.mark.parametrize("cancel", [False, True])
+def test_progress_tells_what_was_found_and_what_it_raises_ends_the_walk(tmp_path, cancel):
+    for number in range(3):
+        (tmp_path / f"root/e{number}").mkdir(parents=True)
+        (tmp_path / f"root/e{number}/f").write_bytes(b"x" * 4096)
+    told = []
+
+    def progress(files, size):
+        told.append((files, size))
+        if cancel:
+            raise KeyboardInterrupt
+
+    root = os.open(tmp_path / "root", os.O_RDONLY)
+    before = len(os.listdir("/proc/self/fd"))
+    with pytest.raises(KeyboardInterrupt) if cancel else nullcontext():
+        scan(root, Split("plain"), progress=progress)
+    assert told[-1] == (3, 3 * 4096)
+    assert len(os.listdir("/proc/self/fd")) == before
+    os.close(root)
 
 
 @pytest.fixture
