@@ -16,7 +16,7 @@ from cachewarden.spec import Territory
 _CHECK = """\b
 Examples:
   sudo cachewarden config check
-  cachewarden --config new.toml config check && sudo cp new.toml /etc/cachewarden/config.toml
+  cachewarden --config new.toml config check && echo fine
 """
 _SHOW = """\b
 Examples:

@@ -14,7 +14,7 @@ from cachewarden.paths import show
 
 _PIN = """\b
 Examples:
-  sudo cachewarden pin /srv/hub/models--acme--chat --for 30d --reason "paper deadline"
+  sudo cachewarden pin /srv/hub/models--acme--chat --for 30d --reason paper
   cachewarden --user pin ~/.accelerate/offload/llama
 """
 _UNPIN = """\b
@@ -23,11 +23,17 @@ Examples:
 """
 
 
+_PINS = """\b
+Examples:
+  sudo cachewarden pins
+"""
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     app.command(epilog=_PIN, short_help="Keep an entry, whatever the limits say.")(pin)
     app.command(epilog=_UNPIN, short_help="Take a pin back.")(unpin)
-    app.command(short_help="Show the pins in force.")(pins)
+    app.command(epilog=_PINS, short_help="Show the pins in force.")(pins)
 
 
 def pin(
