@@ -175,7 +175,7 @@ class Batch:
             with judging(case):
                 if self._means.openers.holds(case.victim.name):
                     raise StaysError(KeepReason.LIVE_OPENER)
-                steps.check_leases(case)
+                steps.check_door(case)
 
     def _verify(self) -> None:
         if not self._open:

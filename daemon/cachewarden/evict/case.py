@@ -166,16 +166,26 @@ def husks_of(victim: Victim, ground: Ground) -> set[Inode]:
 def lease(case: Case) -> None:
     """Lease every inode of the victim. Raises StaysError at the first refusal."""
     for file in case.holding.files:
-        if not file.leased and file.refused is None:
+        if file.leased:
+            continue
+        if file.refused is None:
             code = leases.take(file.fd)
-            file.leased = code == 0
-            file.refused = None if code == 0 else stays_because(OSError(code, "")).reason
-        if file.refused is not None:
-            raise StaysError(file.refused, (file.inode,))
+            if code == 0:
+                file.leased = True
+                continue
+            file.refused = stays_because(OSError(code, "")).reason
+        raise StaysError(file.refused, (file.inode,))
+
+
+def check_door(case: Case) -> None:
+    """Whether nobody waits at the door; saves a move in vain. Raises StaysError."""
+    for file in case.holding.files:
+        if not leases.nobody_waits(file.fd):
+            raise StaysError(KeepReason.IN_USE, (file.inode,))
 
 
 def check_leases(case: Case) -> None:
-    """Whether nobody is at the door. Raises StaysError."""
+    """Whether all leases are whole and nobody is about to break one. Raises StaysError."""
     for file in case.holding.files:
         if not leases.unbroken(file.fd):
             raise StaysError(KeepReason.IN_USE, (file.inode,))

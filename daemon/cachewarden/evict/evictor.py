@@ -31,7 +31,7 @@ from cachewarden_policies.reasons import KeepReason
 
 # So many files and directories of one batch are open at once: what can be leased, looked around for and
 # verified well within the second.
-_ROOM = 4096
+_ROOM = 8192
 _VICTIMS = 256
 
 

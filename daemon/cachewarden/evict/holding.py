@@ -15,10 +15,10 @@ from cachewarden.evict.staying import StaysError, TooManyError, stays_because
 from cachewarden.evict.victim import Inode
 from cachewarden.kernel import leases
 from cachewarden.kernel.openat2 import open_on_mount
-from cachewarden.tree import open_quietly
 from cachewarden_policies.reasons import KeepReason
 
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_QUIET = _FILE | os.O_NOATIME
 # What an NFS client renames a file to that is removed while somebody still has it open.
 _SILLY_RENAME = re.compile(r"\.nfs[0-9a-f]{8,}")
 
@@ -100,7 +100,7 @@ class Holding:
     hands: Hands
     nodes: list[Node] = field(default_factory=list)
     directories: list[HeldDirectory] = field(default_factory=list)
-    files: dict[HeldFile, int] = field(default_factory=dict)  # with the number of names seen
+    files: dict[HeldFile, None] = field(default_factory=dict)  # each once, in order: a dict as a set
     links: list[os.stat_result] = field(default_factory=list)
 
     def open(self, name: bytes, dir_fd: int) -> Node:
@@ -167,19 +167,24 @@ class Holding:
         if _SILLY_RENAME.fullmatch(name):
             raise StaysError(KeepReason.IN_USE)
         self.hands.spend()
-        fd = open_quietly(os.fsencode(name), _FILE, dir_fd)
+        try:  # open_quietly, without its two conversions: this is called for every file that ever goes
+            fd = os.open(name, _QUIET, dir_fd=dir_fd)
+        except PermissionError:
+            fd = os.open(name, _FILE, dir_fd=dir_fd)
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode):
             os.close(fd)
             raise StaysError(KeepReason.CHANGED)
-        known = self.hands.files.setdefault((found.st_dev, found.st_ino), HeldFile(fd, found))
-        if known.fd != fd:  # another name of an inode that is open already: a second descriptor would
-            os.close(fd)  # break our own lease
+        inode = (found.st_dev, found.st_ino)
+        known = self.hands.files.get(inode)
+        if known is None:
+            known = self.hands.files[inode] = HeldFile(fd, found)
+        else:  # another name of an inode that is open already: two descriptors would break our own lease
+            os.close(fd)
             self.hands.room += 1
         if known not in self.files:
             known.users += 1
-            self.files[known] = 0
-        self.files[known] += 1
+            self.files[known] = None
         return known
 
     def inodes(self) -> set[Inode]:

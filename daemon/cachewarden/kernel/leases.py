@@ -39,15 +39,19 @@ def take(fd: int) -> int:
     return 0
 
 
-def unbroken(fd: int) -> bool:
-    """Whether a lease that was taken is still whole and nobody waits for it.
+def nobody_waits(fd: int) -> bool:
+    """Whether a lease that was taken is whole: no open has begun to break it."""
+    return fcntl.fcntl(fd, _GET) == WRITE
 
-    F_GETLEASE alone says so once a break is pending; asking for the lease again also sees an opener that
-    is already counted and has not reached the lease yet (do_dentry_open counts before it breaks).
+
+def unbroken(fd: int) -> bool:
+    """Whether a lease that was taken is whole, and nobody is about to break it.
+
+    F_GETLEASE tells once a break has begun, also when its opener has given up (O_NONBLOCK). Asking for the
+    lease again also sees an opener that is already counted and has not come to the lease yet
+    (do_dentry_open counts before it breaks).
     """
-    if fcntl.fcntl(fd, _GET) != WRITE:
-        return False
-    return take(fd) == 0
+    return fcntl.fcntl(fd, _GET) == WRITE and take(fd) == 0
 
 
 def give_back(fd: int) -> None:
