@@ -86,6 +86,9 @@ def location_bounds(location: Location) -> list[Bound]:
     A pass that started above a limit goes on to the target, also when it plans again half-way with
     a usage between the two: otherwise one busy victim would end it early.
     """
+    if location.policy.evict_all:
+        everything = _evictable(location)
+        return _limit_bounds(effective_limits(location.policy), everything, everything, _ALL_REASONS)
     past = location.circumstances
     usage = Usage(location.usage_bytes, location.usage_files, len(location.entries))
     started = past.evicted_entries > 0
@@ -94,8 +97,17 @@ def location_bounds(location: Location) -> list[Bound]:
         usage.files,
         usage.entries + past.evicted_entries,
     )
-    reasons = _ALL_REASONS if location.policy.evict_all else _OWN_REASONS
-    return _limit_bounds(effective_limits(location.policy), usage, start, reasons)
+    return _limit_bounds(effective_limits(location.policy), usage, start, _OWN_REASONS)
+
+
+def _evictable(location: Location) -> Usage:
+    """What entries hold: "keep nothing" is about entries, and foreign files never make it short."""
+    kept = [share for share in location.shares if share.kept]
+    return Usage(
+        sum(entry.bytes for entry in location.entries) - sum(share.bytes for share in kept),
+        sum(entry.files for entry in location.entries) - sum(share.files for share in kept),
+        len(location.entries),
+    )
 
 
 def pool_bounds(limits: Limits, usage: Usage) -> list[Bound]:

@@ -242,3 +242,9 @@ def test_report_only_goes_no_further_above_the_hard_limit():
     assert not plan.evictions
     assert plan.shortfall_bytes == plan.need_bytes == 4 * MIB
     assert plan.blocked == {KeepReason.NOT_ENFORCED: 4 * MIB}
+
+
+def test_evict_all_is_about_entries_and_what_is_foreign_never_makes_it_short():
+    place = location([entry("a"), entry("b", 0)], usage=110 * MIB, files=7, evict_all=True, min_idle=0)
+    assert gone(place) == ["a", "b"]
+    assert (plan_of(place).short, plan_of(place).shortfall_bytes) == (False, 0)

@@ -57,7 +57,10 @@ class Watcher:
             else:
                 progress.update(task, found=text)
 
-    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:  # noqa: ARG002
+    def planned(self, spec: LocationSpec, size: int) -> None:
+        """Shown as it happens."""
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """One line."""
         if self._live:
             with self._lock:

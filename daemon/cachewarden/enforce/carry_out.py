@@ -77,6 +77,8 @@ def _round(
 ) -> None:
     for key, work in works.items():
         mine = [verdict for verdict in todo if verdict.location == key]
+        if mine:
+            journal.planned(work.survey.spec, sum(verdict.gain_bytes for verdict in mine))
         removed: set[int] = set()
         vetoes: dict[int, KeepReason] = {}
         for together in _independent(work, mine):
@@ -139,7 +141,7 @@ def _book(work: Work, verdict: Verdict, outcome: EvictionOutcome, journal: Journ
         work.evicted.append(done)
         work.spared.pop(entry.name, None)  # it had changed, and was measured again
         work.freed_bytes += freed
-        journal.evicted(spec, done, verdict.gain_bytes)
+        journal.evicted(spec, done)
         return None
     if isinstance(outcome, Spared):
         spared = SparedEntry(entry.name, facts.bytes, outcome.reason, outcome.holders)

@@ -17,7 +17,6 @@ from cachewarden.enforce.work import Work
 from cachewarden.errors import LocationUnavailableError
 from cachewarden.evict import Evictor
 from cachewarden.kernel import statfs
-from cachewarden.mountinfo import Mount
 from cachewarden.report import LocationReport, PassReport
 from cachewarden.spec import LocationSpec, Territory
 from cachewarden_policies import situation
@@ -25,7 +24,6 @@ from cachewarden_policies.reasons import KeepReason
 from cachewarden_policies.verdicts import Plan
 
 Narrow = Callable[[Survey], Mapping[int, KeepReason]]
-Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
 
 @dataclass(frozen=True, slots=True)

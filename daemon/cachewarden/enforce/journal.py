@@ -12,7 +12,10 @@ class Journal(Protocol):
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:
         """A walk goes on: files and bytes so far."""
 
-    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+    def planned(self, spec: LocationSpec, size: int) -> None:
+        """A plan that is carried out now means to take so many bytes off the location."""
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """An entry is gone."""
 
     def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
@@ -37,7 +40,10 @@ class Silent:
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:
         """Ignored."""
 
-    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+    def planned(self, spec: LocationSpec, size: int) -> None:
+        """Ignored."""
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """Ignored."""
 
     def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:

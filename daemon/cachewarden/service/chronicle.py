@@ -28,10 +28,13 @@ class Chronicle:
         """A walk goes on."""
         self._progress(spec)
 
-    def evicted(self, spec: LocationSpec, entry: EvictedEntry, planned_bytes: int) -> None:
+    def planned(self, spec: LocationSpec, size: int) -> None:
+        """Counted only, beside what is really evicted and freed."""
+        self._metrics.count_plan(spec.name, spec.path, size)
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """One line, whatever the log level of everything else."""
         self._progress(spec)
-        self._metrics.count_plan(spec.name, spec.path, planned_bytes)
         self._metrics.count_eviction(spec.name, spec.path, entry.reason, entry.bytes, entry.freed_bytes)
         self._log.info(
             "evicted",
