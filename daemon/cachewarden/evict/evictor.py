@@ -44,7 +44,8 @@ class Evictor:
 
     `trash` stays the caller's. `now_ns` is the pass's wall clock (for the age of soft locks), `clock` is
     read for the second only. `lease_trusted` is false on overlays, network and unknown filesystems and
-    what is exported: then every victim is spared as unknown. `at` is called between the steps, with
+    what is exported: then every victim is spared as unknown. `room` is how many descriptors a batch may
+    open at most, beside what the process's own limit allows. `at` is called between the steps, with
     "opened", "leased", "moved", "verified", "committed", "released": a place for tests to interfere.
     Raises ValueError outside the main thread when nobody called `leases.ignore_sigio` before.
     """
@@ -58,12 +59,13 @@ class Evictor:
         clock: Clock,
         openers: LiveOpeners | None = None,
         lease_trusted: bool = True,
+        room: int = _ROOM,
         at: Callable[[str], None] = _nothing,
     ) -> None:
         leases.ignore_sigio()
         self._trash = trash
         self._trusted = lease_trusted
-        self._room = min(_ROOM, descriptor_room())
+        self._room = min(room, descriptor_room())
         self._means = Means(trash, surroundings, openers or NoOpeners(), clock, now_ns, at)
         self._unlinking = ThreadPoolExecutor(1, thread_name_prefix="unlink")
         self._pending: Future[None] | None = None
