@@ -8,7 +8,7 @@ import time
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from cachewarden.cli.blocks import Style
 from cachewarden.cli.screen import Screen
@@ -100,7 +100,6 @@ class Watcher:
             TextColumn("measuring {task.description}", markup=False),
             BarColumn(bar_width=20),
             TextColumn("{task.fields[found]}", markup=False),
-            TimeElapsedColumn(),
             console=self._screen.messages,
             transient=True,
             redirect_stdout=False,
