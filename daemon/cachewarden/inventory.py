@@ -73,8 +73,9 @@ class Measure:
 
     `newest_ns` is the identity stamp: the newest mtime of everything in it, and the newest ctime of
     everything that has one link (the ctime of a hard-linked inode changes when a link elsewhere
-    goes). `mtime_ns`, `ctime_ns`, `atime_ns` are the newest of files and symbolic links (of the
-    directory where there are none), for last use. `obstacle`: MOUNTPOINT when another mount is
+    goes). `mtime_ns` and `ctime_ns` are the newest of files and symbolic links (of the directory where
+    there are none), for last use; `atime_ns` that of regular files alone, as our own look refreshes the
+    others. `obstacle`: MOUNTPOINT when another mount is
     inside, UNKNOWN when a part could not be read. `bytes` counts an inode shared with another claim
     for the first of the two by name.
     """

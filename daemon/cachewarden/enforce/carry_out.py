@@ -51,10 +51,13 @@ class Scene:
         return make_plan(Situation(self.now_ns, [*locations, *self.elsewhere], self.pools, self.filesystems))
 
 
-def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool]) -> Plan:
-    """Evict until a plan asks for nothing more; returns that last plan. `stop` ends it between victims."""
+def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool], look: Callable[[Work], None]) -> Plan:
+    """Evict until a plan asks for nothing more; returns that last plan.
+
+    `stop` ends it between victims. `look` is called for each location before anything is tried.
+    """
     works = {work.key: work for work in scene.works}
-    fruitless = 0
+    fruitless, looked = 0, False
     while True:
         plan = scene.plan()
         for work in scene.works:
@@ -63,6 +66,11 @@ def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool]) -> Plan:
         todo = [verdict for verdict in plan.evictions if verdict.location in works]
         if stop():
             return plan
+        if todo and not looked:
+            looked = True
+            for work in scene.works:
+                look(work)
+            continue
         if todo:
             _round(scene, works, todo, journal, stop)
             continue

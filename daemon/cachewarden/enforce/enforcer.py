@@ -10,6 +10,7 @@ from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.guards import inuse_complete
 from cachewarden.enforce.scopes import filesystems, pools
+from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means, Surveyor
 from cachewarden.enforce.victims import Victims
@@ -180,7 +181,10 @@ class Enforcer:
             filesystems=filesystems([work.survey for work in works], orders.requested_free),
             requested=orders.requested,
         )
-        return carry_out(scene, self.means.journal, stop)
+        return carry_out(scene, self.means.journal, stop, self._look_around)
+
+    def _look_around(self, work: Work) -> None:
+        work.see(in_use_at_sight(work.survey, self.means.surroundings))
 
     def _close(
         self, work: Work, plan: Plan, orders: Orders, findings: Findings, seconds: float
@@ -189,6 +193,9 @@ class Enforcer:
         freed = statfs.usage(work.survey.root_fd).avail_bytes - work.avail_before
         complete = inuse_complete(work.survey.spec, work.survey.mount, findings.guards)
         report = reporting.of_pass(work, plan, freed, inuse_complete=complete)
+        for each in report.spared:
+            if each.entry in work.sighted and each.entry not in work.spared:
+                self.means.journal.spared(work.survey.spec, each, rolled_back=False)
         books.record_evictions(self.means.ledger, work, findings.now_ns)
         if not orders.requested:  # one entry by name says nothing of the location's limits
             books.record_pass(self.means.ledger, work, report, findings.now_ns)

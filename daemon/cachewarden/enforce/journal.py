@@ -19,7 +19,7 @@ class Journal(Protocol):
         """An entry is gone."""
 
     def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
-        """A victim turned out to be busy or changed."""
+        """An entry that would have gone, or might have, turned out to be busy or changed."""
 
     def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
         """The filesystem refused; the pass goes on."""

@@ -29,7 +29,8 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
             entry = work.survey.facts[work.numbers[verdict.index]]
             if entry.name not in spared and _guarded(verdict):
                 assert isinstance(verdict.reason, KeepReason)
-                spared[entry.name] = SparedEntry(entry.name, entry.bytes, verdict.reason)
+                holders = work.sighted.get(entry.name, ())
+                spared[entry.name] = SparedEntry(entry.name, entry.bytes, verdict.reason, holders)
     return LocationReport(
         name=survey.spec.name,
         path=survey.spec.path,

@@ -5,8 +5,8 @@ import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cachewarden.enforce.sightings import Surroundings, in_use_at_sight
 from cachewarden.enforce.survey import Survey
-from cachewarden.evict import Surroundings
 from cachewarden.report import Holder
 from cachewarden.tree import open_beneath, open_directory, split_path
 from cachewarden_policies.planning import make_plan
@@ -30,13 +30,19 @@ class Shown:
 def plan_with_look(situation: Situation, surveys: Sequence[Survey], surroundings: Surroundings) -> Shown:
     """Plan; look whether processes use what would go; plan anew without those that are in use.
 
-    As a pass does it, only that a look into /proc takes the place of leases. It sees less (not who has
-    a file open through an overlay), so that a pass may spare more than this says.
+    What is plainly in use is left out from the start, so that its verdict says so. Then the inodes of
+    what would go are looked for, which also finds users in containers. As in a pass, only that a look
+    into /proc takes the place of leases; it does not see who has a file open through an overlay, so
+    that a pass may spare more than this says.
     """
     by_key = {survey.spec.key: survey for survey in surveys}
     holders: HoldersByName = {}
     asked: set[tuple[str, int]] = set()
     locations = {location.key: location for location in situation.locations}
+    for survey in surveys:
+        for index, found in in_use_at_sight(survey, surroundings).items():
+            holders[survey.spec.key, survey.facts[index].name] = found
+            locations[survey.spec.key] = _with_veto(locations[survey.spec.key], index)
     while True:
         plan = make_plan(replace(situation, locations=list(locations.values())))
         fresh = [

@@ -9,9 +9,10 @@ from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
 from cachewarden.enforce.guards import Guards
 from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
-from cachewarden.evict import Fate, Surroundings, Trash, recover
+from cachewarden.evict import Fate, Trash, recover
 from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount, foreign_mounts

@@ -1,11 +1,12 @@
 """One location in the hands of a pass: the survey it started from, and what became of its entries."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.victims import Victims
 from cachewarden.evict import Evictor
-from cachewarden.report import EvictedEntry, FailedEntry, SparedEntry
+from cachewarden.report import EvictedEntry, FailedEntry, Holder, SparedEntry
 from cachewarden_policies import situation
 from cachewarden_policies.progress import advance
 from cachewarden_policies.reasons import KeepReason
@@ -32,6 +33,7 @@ class Work:
     evicted: list[EvictedEntry] = field(default_factory=list)
     spared: dict[bytes, SparedEntry] = field(default_factory=dict)
     failed: dict[bytes, FailedEntry] = field(default_factory=dict)
+    sighted: dict[bytes, tuple[Holder, ...]] = field(default_factory=dict)  # plainly in use, with holders
     changed: bool = False  # something changed under way: measure again before the pass ends
     disk_bytes: int = 0  # what the filesystem should have got back
     disk_inodes: int = 0
@@ -61,6 +63,13 @@ class Work:
                 evicted_entries=so_far.evicted_entries,
             ),
         )
+
+    def see(self, in_use: Mapping[int, tuple[Holder, ...]]) -> None:
+        """Guard what is plainly in use, before anything is tried; `in_use` by index of the survey."""
+        names = self.survey.facts
+        self.sighted |= {names[number].name: holders for number, holders in in_use.items()}
+        place = {number: index for index, number in enumerate(self.numbers)}
+        self.take(set(), {place[number]: KeepReason.IN_USE for number in in_use if number in place})
 
     def take(self, removed: set[int], vetoes: dict[int, KeepReason]) -> None:
         """Book what a round did; indices are those of `location.entries` at the round's plan."""

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 
 from cachewarden.holders.processes import Inode, Snapshot, snapshot
+from cachewarden.holders.sight import Sighting, in_sight
 from cachewarden.holders.users import named, who
 from cachewarden.mountinfo import ForeignMounts, busy_below, foreign_mounts
 from cachewarden.report import Holder
@@ -48,6 +49,10 @@ class Machine:
     def who(self, inodes: AbstractSet[Inode]) -> Mapping[Inode, tuple[Holder, ...]]:
         """The processes that use each of `inodes`, with names, for people."""
         return who(inodes)
+
+    def in_sight(self, below: bytes) -> list[Sighting]:
+        """What other processes use below an absolute path, as far as their paths tell."""
+        return in_sight(below)
 
     def name(self, holders: Iterable[Holder]) -> tuple[Holder, ...]:
         """The same holders with the names of their programs and users."""

@@ -111,6 +111,7 @@ class Service:
         self._configure()
         self._take_territory(wait_seconds=2.0)
         self._schedule.start()
+        self._tell()
         self._ready = True
         self._notify.ready(self._sentence())
         self._log.info(

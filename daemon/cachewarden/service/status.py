@@ -21,6 +21,17 @@ class LocationStatus:
     next_pass_ns: int | None = None
     watch_mode: str | None = None
 
+    @property
+    def outcome(self) -> Outcome | None:
+        """How its last pass ended; None before the first one.
+
+        A path that is not there is no failure (a user deleted his cache), unless it must be a mount.
+        """
+        if not self.available:
+            missing = self.state.bytes is None and not self.spec.must_be_mount
+            return None if missing else Outcome.UNAVAILABLE
+        return self.state.outcome
+
     def to_json(self) -> dict[str, object]:
         """One object of `locations`."""
         state = self.state
@@ -39,7 +50,7 @@ class LocationStatus:
             "over_limit_since": iso(state.over_limit_since_ns),
             "last_pass": iso(state.last_pass_ns),
             "next_pass": iso(self.next_pass_ns),
-            "outcome": str(state.outcome) if state.outcome is not None else None,
+            "outcome": str(self.outcome) if self.outcome is not None else None,
             "detail": state.detail,
             "layout": state.layout,
             "enforcing": self.spec.enforce and self.paused_until_ns is None,

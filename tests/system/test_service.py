@@ -1,0 +1,279 @@
+"""`cachewarden run` as a process: starting, noticing, reloading, leaving, and what it tells systemd."""
+
+import ctypes
+import itertools
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+import pytest
+from tests.system.command import PROGRAM, environment
+
+MIB = 1 << 20
+_HANG = """
+import ctypes, os, sys, time
+fd = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fd
+assert libc.mount(b"hang", os.fsencode(sys.argv[1]), b"fuse.hang", 0, options) == 0
+print("mounted", flush=True)
+time.sleep(120)
+"""
+
+
+def make(root, name, mib=1, days=9):
+    """An entry of one file, last touched so many days ago."""
+    path = os.path.join(root, name)
+    os.makedirs(path)
+    with open(os.path.join(path, "f"), "wb") as file:
+        file.write(os.urandom(mib * MIB))
+    old = time.time() - days * 86400
+    for each in (os.path.join(path, "f"), path):
+        os.utime(each, (old, old))
+
+
+def until(what, seconds=15.0):
+    """Wait until `what()` is true, and return it."""
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.05)
+    return found
+
+
+def test_a_limit_crossed_while_it_runs_is_under_its_target_again_within_seconds(warden, root):
+    warden.policy |= {"max_size": "4MiB", "target_size": "3MiB"}
+    warden.daemon |= {"interval": "1h", "settle": "200ms"}
+    for number in range(4):
+        make(root, f"old{number}", days=20 - number)
+    with warden.service() as service:
+        until(lambda: service.passes() >= 1)
+        make(root, "new", mib=2, days=0)
+        until(lambda: sorted(os.listdir(root)) == ["new", "old3"], seconds=8)
+        assert service.metrics()["cachewarden_evictions_total"] == 3
+        assert service.log.count("event=evicted") == 3
+        assert "reason=over_size" in service.log
+
+
+def test_a_new_match_of_a_glob_and_a_path_that_appears_become_locations_without_a_restart(warden, tmp_path):
+    homes = tmp_path / "homes"
+    homes.mkdir()
+    warden.locations.clear()
+    warden.location("homes", f"{homes}/*/.accelerate")
+    warden.location("late", str(tmp_path / "late"))
+    warden.policy |= {"evict_all": True}
+    warden.daemon |= {"interval": "1h", "settle": "200ms"}
+    with warden.service() as service:
+        late = f'{{location="late",path="{tmp_path}/late"}}'
+        assert service.metrics()["cachewarden_location_available" + late] == 0
+        make(str(tmp_path), "late/entry")
+        make(str(homes), "alice/.accelerate/entry")
+        until(lambda: os.listdir(tmp_path / "late") == [], seconds=20)
+        until(lambda: os.listdir(homes / "alice" / ".accelerate") == [], seconds=20)
+        assert service.metrics()["cachewarden_location_available" + late] == 1
+    assert service.child.returncode == 0
+
+
+def test_a_restart_keeps_what_was_learned_and_a_dropped_location_leaves_the_metrics(warden, root, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    make(root, "e")
+    warden.location("other", str(other))
+    with warden.service() as service:
+        until(lambda: service.passes() >= 2)
+        first = warden.entries()["e"]["first_seen"]
+        del warden.locations["other"]
+        warden.write()
+        service.reload()
+        until(lambda: 'location="other"' not in service.get("/metrics"))
+    time.sleep(1.1)  # a first look that was forgotten would be a second younger
+    with warden.service() as service:
+        until(lambda: service.passes() >= 1)
+        assert warden.entries()["e"]["first_seen"] == first
+
+
+def test_sigterm_in_mid_eviction_leaves_every_entry_whole_or_gone(warden, root):
+    for number in range(60):
+        path = os.path.join(root, f"e{number:02}")
+        os.mkdir(path)
+        for file in range(200):
+            with open(f"{path}/{file}", "wb") as made:
+                made.write(b"x")
+    warden.policy |= {"evict_all": True}
+    with warden.service() as service:
+        until(lambda: len(os.listdir(root)) < 60)
+        begun = time.monotonic()
+        assert service.stop() == 0
+        assert time.monotonic() - begun < 10
+    for name in os.listdir(root):
+        assert len(os.listdir(os.path.join(root, name))) == 200
+    assert warden.once().status == 0
+    assert os.listdir(root) == []
+
+
+def test_commands_work_beside_a_running_service_and_are_seen_by_it(warden, root):
+    make(root, "keep")
+    warden.policy |= {"max_size": "100MiB"}
+    with warden.service() as service:
+        until(lambda: service.passes() >= 1)
+        status = warden("status", "--json").json
+        assert status["service"]["running"] is True
+        assert status["service"]["pid"] == service.child.pid
+        assert status["locations"][0]["watch_mode"] == "inotify"
+        assert warden("pin", os.path.join(root, "keep")).status == 0
+        warden.policy |= {"evict_all": True}
+        warden.policy.pop("max_size")
+        warden.write()
+        service.reload()
+        until(lambda: "configuration read again" in service.log)
+        make(root, "goes")
+        until(lambda: os.listdir(root) == ["keep"])
+    assert warden("status", "--json").json["service"]["running"] is False
+
+
+class Manager:
+    """Plays the service manager: a notification socket and what arrived on it."""
+
+    def __init__(self, path):
+        self.path = path
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(path)
+        self.heard = []
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self._thread.start()
+
+    def _listen(self):
+        while True:
+            try:
+                self.heard += [
+                    (time.monotonic(), line) for line in self.socket.recv(4096).decode().split("\n")
+                ]
+            except OSError:
+                return
+
+    def times(self, line):
+        """When this line arrived."""
+        return [at for at, each in self.heard if each == line]
+
+    def close(self):
+        """Stop listening."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+@contextmanager
+def managed(warden, base):
+    """The service with a manager that wants a sign of life within two seconds."""
+    warden.write()
+    manager = Manager(os.path.join(base, "n.sock"))
+    more = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "2000000"}
+    with open(os.path.join(base, "log"), "wb") as log:
+        child = subprocess.Popen(
+            [PROGRAM, "--config", warden.file, "run"], env=environment() | more, stdout=log, stderr=log
+        )
+    try:
+        yield manager, child
+    finally:
+        child.kill()
+        child.wait()
+        manager.close()
+
+
+def test_the_manager_hears_ready_once_signs_of_life_reloading_and_stopping(warden, tmp_path):
+    with managed(warden, str(tmp_path)) as (manager, child):
+        until(lambda: manager.times("READY=1"))
+        time.sleep(2.5)
+        assert len(manager.times("READY=1")) == 1
+        pings = manager.times("WATCHDOG=1")
+        assert len(pings) >= 2
+        assert max(b - a for a, b in itertools.pairwise(pings)) <= 1.2
+        child.send_signal(signal.SIGHUP)
+        until(lambda: manager.times("RELOADING=1"))
+        until(lambda: len(manager.times("READY=1")) == 2)
+        child.terminate()
+        assert child.wait(10) == 0
+        assert manager.times("STOPPING=1")
+
+
+def test_a_main_loop_that_stands_still_sends_no_sign_of_life(warden, tmp_path):
+    with managed(warden, str(tmp_path)) as (manager, child):
+        until(lambda: manager.times("WATCHDOG=1"))
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(0.3)
+        before = len(manager.times("WATCHDOG=1"))
+        time.sleep(2.0)
+        assert len(manager.times("WATCHDOG=1")) == before
+        child.send_signal(signal.SIGCONT)
+        until(lambda: len(manager.times("WATCHDOG=1")) > before)
+
+
+def test_a_mount_that_never_answers_silences_only_itself(needs_root, warden, root, tmp_path):
+    hang = tmp_path / "hang"
+    hang.mkdir()
+    make(root, "old", days=30)
+    warden.location("hang", str(hang))
+    warden.policy |= {"evict_all": True}
+    warden.daemon |= {"interval": "1s"}
+    holder = subprocess.Popen([sys.executable, "-c", _HANG, str(hang)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert holder.stdout.readline() == "mounted\n"
+        with warden.service() as service:
+            until(lambda: os.listdir(root) == [])
+            for _ in range(20):
+                begun = time.monotonic()
+                metrics = service.metrics()
+                assert time.monotonic() - begun < 1
+            assert metrics[f'cachewarden_location_available{{location="cache",path="{root}"}}'] == 1
+            assert metrics.get(f'cachewarden_location_available{{location="hang",path="{hang}"}}', 0) == 0
+            threads = len(os.listdir(f"/proc/{service.child.pid}/task"))
+            descriptors = len(os.listdir(f"/proc/{service.child.pid}/fd"))
+            make(root, "again")
+            until(lambda: os.listdir(root) == [])
+            time.sleep(12)
+            assert len(os.listdir(f"/proc/{service.child.pid}/task")) <= threads + 1
+            assert len(os.listdir(f"/proc/{service.child.pid}/fd")) <= descriptors + 2
+            begun = time.monotonic()
+            assert service.stop() == 0
+            assert time.monotonic() - begun < 10
+    finally:
+        holder.kill()
+        holder.wait()
+        holder.stdout.close()
+        ctypes.CDLL(None).umount2(os.fsencode(hang), 2)  # MNT_DETACH: a plain one waits for an answer
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_leaves_on_either_signal_with_status_0_and_takes_its_state_file_along(warden, number):
+    with warden.service() as service:
+        assert os.path.exists(os.path.join(warden.runtime_dir, "service.json"))
+        service.child.send_signal(number)
+        assert service.child.wait(10) == 0
+    assert not os.path.exists(os.path.join(warden.runtime_dir, "service.json"))
+
+
+def test_a_port_that_is_taken_ends_the_start_with_a_sentence(warden, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        warden.daemon["http"] = f"127.0.0.1:{taken.getsockname()[1]}"
+        warden.write()
+        done = warden("run")
+    assert done.status == 1
+    assert "in use" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_nothing_is_written_to_standard_output_and_the_log_has_one_line_for_each_event(warden, root):
+    make(root, "a\nERROR forged")
+    warden.policy |= {"evict_all": True}
+    with warden.service() as service:
+        until(lambda: os.listdir(root) == [])
+        until(lambda: "pass ended" in service.log)
+    lines = service.log.splitlines()
+    assert not any(line.startswith("ERROR") for line in lines)
+    assert all(line.startswith("time=") for line in lines)
