@@ -20,6 +20,7 @@ def test_a_used_entry_stays_and_the_next_one_goes_until_its_process_has_ended(wa
     _two(root)
     warden.policy |= {"max_size": "3MiB", "target_size": "100%"}
     with holding(f"{root}/m/model.safetensors") as process:
+        age(f"{root}/m", 30)  # mapping a file is a use, and moved its access time
         done = warden.once()
         assert done.evicted == ["n"]
         assert done.kept["m"] == "in_use"
