@@ -131,5 +131,5 @@ def state(**changes: object) -> LocationState:
 
 def status(**changes: object) -> Status:
     """One location under a running service; `changes` are those of its state."""
-    here = LocationStatus(SPEC, state(**changes), available=True, next_pass_ns=NOW + 2 * MINUTE)
+    here = LocationStatus(SPEC, state(**changes), missing=False, next_pass_ns=NOW + 2 * MINUTE)
     return Status(ServiceState(812, NOW - 3 * DAY), [here])

@@ -164,8 +164,8 @@ def test_status_says_what_somebody_should_know(changes, note):
 
 def test_status_tells_missing_from_unavailable():
     """A cache that its user deleted is no failure; a filesystem that does not answer is one."""
-    missing = LocationStatus(SPEC, state(bytes=None, outcome=None), available=False)
-    dead = LocationStatus(SPEC, state(outcome=Outcome.UNAVAILABLE, detail="timed out"), available=False)
+    missing = LocationStatus(SPEC, state(bytes=None, outcome=None), missing=True)
+    dead = LocationStatus(SPEC, state(outcome=Outcome.UNAVAILABLE, detail="timed out", available=False), missing=False)
     assert "it is not there; it is taken up when it appears" in said(
         status_blocks(Status(None, [missing]), NOW)
     )
@@ -174,7 +174,7 @@ def test_status_tells_missing_from_unavailable():
 
 def test_status_without_a_service_says_that_nothing_goes_by_itself():
     """And a pause, and report only, say so too."""
-    paused = LocationStatus(replace(SPEC, enforce=False), state(), available=True, paused_until_ns=NOW + HOUR)
+    paused = LocationStatus(replace(SPEC, enforce=False), state(), missing=False, paused_until_ns=NOW + HOUR)
     text = said(status_blocks(Status(None, [paused], ["models: /x is refused"], ["old key"]), NOW))
     assert "The service is not running" in text
     assert "(in 1 h): nothing goes" in text

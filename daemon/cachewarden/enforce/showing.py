@@ -2,12 +2,15 @@
 
 import os
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from cachewarden.clock import Clock
 from cachewarden.enforce.sightings import Surroundings, in_use_at_sight
 from cachewarden.enforce.survey import Survey
-from cachewarden.report import Holder
+from cachewarden.enforce.victims import Victims
+from cachewarden.evict import Evictor, Trash
+from cachewarden.report import EvictionOutcome, Holder, Spared
 from cachewarden.tree import open_beneath, open_directory, split_path
 from cachewarden_policies.planning import make_plan
 from cachewarden_policies.reasons import KeepReason
@@ -21,47 +24,105 @@ HoldersByName = dict[tuple[str, bytes], tuple[Holder, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A plan, the holders that one look at all processes found, by location key and entry name."""
+    """A plan, the holders that were seen, by location key and entry name, and how use was looked up."""
 
     plan: Plan
     holders: HoldersByName
+    in_use_checked: str = "proc"
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Why an entry that would go stays, and who holds it."""
+
+    reason: KeepReason
+    holders: tuple[Holder, ...] = ()
+
+
+Ask = Callable[[Sequence[EntryKey]], Mapping[EntryKey, Busy]]  # which of these would turn out busy?
 
 
 def plan_with_look(situation: Situation, surveys: Sequence[Survey], surroundings: Surroundings) -> Shown:
     """Plan; look whether processes use what would go; plan anew without those that are in use.
 
-    What is plainly in use is left out from the start, so that its verdict says so. Then the inodes of
-    what would go are looked for, which also finds users in containers. As in a pass, only that a look
-    into /proc takes the place of leases; it does not see who has a file open through an overlay, so
-    that a pass may spare more than this says.
+    A look into /proc takes the place of leases; it does not see who has a file open through an overlay,
+    so that a pass may spare more than this says.
     """
     by_key = {survey.spec.key: survey for survey in surveys}
+
+    def look(keys: Sequence[EntryKey]) -> Mapping[EntryKey, Busy]:
+        inodes = {(key, index): inodes_of(by_key[key], index) for key, index in keys}
+        held = in_use(inodes, surroundings)
+        return {key: Busy(KeepReason.IN_USE, holders) for key, holders in held.items()}
+
+    return _plan(situation, by_key, surroundings, look, "proc")
+
+
+def plan_with_leases(
+    situation: Situation, surveys: Sequence[Survey], surroundings: Surroundings, clock: Clock
+) -> Shown:
+    """The same with leases, which are given back at once: what a pass would find, at this moment."""
+    by_key = {survey.spec.key: survey for survey in surveys}
+
+    def probe(keys: Sequence[EntryKey]) -> Mapping[EntryKey, Busy]:
+        found: dict[EntryKey, Busy] = {}
+        for key in dict.fromkeys(key for key, _ in keys):
+            mine = [index for each, index in keys if each == key]
+            for index, outcome in zip(
+                mine, _probe(by_key[key], mine, surroundings, situation.now_ns, clock), strict=True
+            ):
+                if isinstance(outcome, Spared):
+                    found[key, index] = Busy(outcome.reason, outcome.holders)
+        return found
+
+    return _plan(situation, by_key, surroundings, probe, "lease")
+
+
+def _probe(
+    survey: Survey, indices: Sequence[int], surroundings: Surroundings, now_ns: int, clock: Clock
+) -> list[EvictionOutcome | None]:
+    victims = Victims(survey, now_ns)
+    with (
+        Trash(survey.root_fd, survey.spec.path) as trash,
+        Evictor(
+            trash, surroundings, now_ns=now_ns, clock=clock, lease_trusted=survey.lease_trusted
+        ) as evictor,
+    ):
+        return evictor.probe_all([victims.of(index, set(indices)) for index in indices])
+
+
+def _plan(
+    situation: Situation,
+    by_key: Mapping[str, Survey],
+    surroundings: Surroundings,
+    ask: Ask,
+    checked: str,
+) -> Shown:
+    """Plan anew until nothing new would go. What is plainly in use is left out from the start, so that
+    its verdict says so also where nothing has to go.
+    """
     holders: HoldersByName = {}
-    asked: set[tuple[str, int]] = set()
+    asked: set[EntryKey] = set()
     locations = {location.key: location for location in situation.locations}
-    for survey in surveys:
+    for key, survey in by_key.items():
         for index, found in in_use_at_sight(survey, surroundings).items():
-            holders[survey.spec.key, survey.facts[index].name] = found
-            locations[survey.spec.key] = _with_veto(locations[survey.spec.key], index)
+            holders[key, survey.facts[index].name] = found
+            locations[key] = _with_veto(locations[key], index, KeepReason.IN_USE)
     while True:
         plan = make_plan(replace(situation, locations=list(locations.values())))
-        fresh = [
-            (verdict.location, verdict.index)
-            for verdict in plan.evictions
-            if verdict.location in by_key and (verdict.location, verdict.index) not in asked
-        ]
+        going = [(verdict.location, verdict.index) for verdict in plan.evictions]
+        fresh = [each for each in going if each[0] in by_key and each not in asked]
         if not fresh:
-            return Shown(plan, holders)
+            return Shown(plan, holders, checked)
         asked |= set(fresh)
-        inodes = {each: inodes_of(by_key[each[0]], each[1]) for each in fresh}
-        for (key, index), found in in_use(inodes, surroundings).items():
-            holders[key, by_key[key].facts[index].name] = found
-            locations[key] = _with_veto(locations[key], index)
+        for (key, index), busy in ask(fresh).items():
+            holders[key, by_key[key].facts[index].name] = busy.holders
+            locations[key] = _with_veto(locations[key], index, busy.reason)
 
 
-def _with_veto(location: Location, index: int) -> Location:
+def _with_veto(location: Location, index: int, reason: KeepReason) -> Location:
     entries = list(location.entries)
-    entries[index] = replace(entries[index], veto=entries[index].veto or KeepReason.IN_USE)
+    entries[index] = replace(entries[index], veto=entries[index].veto or reason)
     return replace(location, entries=entries)
 
 

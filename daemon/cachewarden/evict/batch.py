@@ -102,6 +102,20 @@ class Batch:
         means.at("released")
         self._name_holders()
 
+    def probe(self) -> None:
+        """Everything up to the leases, which are given back: nothing moves. Cases without an outcome
+        afterwards are those that would go.
+        """
+        ground = Ground(self._means.trash.root_fd, SoftLocks(self._means.now_ns))
+        try:
+            self._open_all(ground)
+            self._look_before()
+            self._lease()
+            self._check_door()
+        finally:
+            self._release(ground)
+        self._name_holders()
+
     def _open_all(self, ground: Ground) -> None:
         self._means.openers.drain()
         for victim in self._victims:

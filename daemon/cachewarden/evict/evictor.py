@@ -112,6 +112,24 @@ class Evictor:
         self._settle()
         return [case.outcome for case in done if case.outcome is not None]
 
+    def probe_all(self, victims: Sequence[Victim]) -> list[EvictionOutcome | None]:
+        """What would become of each victim, found out with leases that are given back; None: it would go.
+
+        Nothing is moved. One that is too large to be leased as a whole counts as one that would go.
+        """
+        if not self._trusted:
+            return [Spared(KeepReason.UNKNOWN) for _ in victims]
+        done: list[Case] = []
+        todo = list(victims)
+        while todo:
+            batch = Batch(self._means, todo[: _fitting(todo, self._room)], self._room)
+            batch.probe()
+            for case in batch.too_large:
+                case.outcome = None
+            done += batch.cases
+            todo = todo[len(batch.cases) :]
+        return [case.outcome for case in done]
+
     def _unlink_beside(self, batch: Batch) -> None:
         self._settle()
         self._pending = self._unlinking.submit(batch.unlink)

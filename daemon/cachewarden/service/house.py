@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
@@ -17,7 +17,7 @@ from cachewarden.enforce.journal import Journal, Silent
 from cachewarden.enforce.narrowing import only_named, only_planned, read_plan, requested
 from cachewarden.enforce.reporting import absent, of_plan
 from cachewarden.enforce.scopes import groups
-from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_look
+from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_leases, plan_with_look
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means
 from cachewarden.enforce.view import Explanation, Row, rows
@@ -29,7 +29,7 @@ from cachewarden.paths import show
 from cachewarden.report import PassReport
 from cachewarden.service.devices import devices
 from cachewarden.service.keeping import Keeping
-from cachewarden.service.status import LocationStatus, Status
+from cachewarden.service.status import LocationStatus, Status, nothing_known, refusals
 from cachewarden.settings import Settings, load
 from cachewarden.spec import LocationSpec, Territory
 
@@ -111,24 +111,29 @@ class House(Keeping):
         return self._joined([self.enforcer.run(land, group, orders) for group in self._groups(land)], land)
 
     def plan(
-        self, *, only: str | None = None, free: int | None = None, confirmed: bool = False
+        self,
+        *,
+        only: str | None = None,
+        free: int | None = None,
+        confirmed: bool = False,
+        probe: bool = False,
     ) -> PassReport:
-        """What `once` would do now, with a verdict for every entry. Touches nothing, takes no lease.
+        """What `once` would do now, with a verdict for every entry. Touches nothing.
 
-        `confirmed`: what it would do without max_share.
+        `confirmed`: what it would do without max_share. Takes no lease, unless `probe` asks for them.
         """
         orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0)
         land = self.select(only)
         reports = []
         for group in self._groups(land):
             with self.enforcer.surveyor.surveyed(group) as findings:
-                shown = self._shown(land, findings, orders)
+                shown = self._shown(land, findings, orders, probe=probe)
                 located = [
                     of_plan(each, shown, inuse_complete=self._complete(each, findings))
                     for each in findings.surveys
                 ]
                 reports.append(PassReport((*located, *(report for _, report in findings.missing))))
-        return replace(self._joined(reports, land), in_use_checked="proc")
+        return replace(self._joined(reports, land), in_use_checked="lease" if probe else "proc")
 
     def confirmable(self, only: str) -> PassReport:
         """What a confirmed pass over the locations of one name would do now."""
@@ -197,23 +202,22 @@ class House(Keeping):
         service = read_service_state(self.settings.daemon.runtime_dir)
         now_ns = self.clock.wall_ns()
         states = self.ledger.location_states()
-        fresh = [spec for spec in land.locations if states.get(spec.key, _nothing(spec)).bytes is None]
+        fresh = [spec for spec in land.locations if states.get(spec.key, nothing_known(spec)).bytes is None]
         measured = self._measure(fresh)
         located = []
         for spec in sorted((*land.locations, *land.missing), key=lambda each: (each.name, each.path)):
-            state = measured.get(spec.key) or states.get(spec.key) or _nothing(spec)
-            there = spec not in land.missing and state.available is not False
+            state = measured.get(spec.key) or states.get(spec.key) or nothing_known(spec)
             located.append(
                 LocationStatus(
                     spec=spec,
                     state=state,
-                    available=there,
+                    missing=spec in land.missing,
                     paused_until_ns=self.ledger.paused_until(spec.key, now_ns),
                     next_pass_ns=service.next_pass_ns if service is not None else None,
                     watch_mode=service.watch_modes.get(spec.key, "none") if service is not None else "none",
                 )
             )
-        return Status(service, located, tuple(_refusals(land)), self.settings.warnings)
+        return Status(service, located, tuple(refusals(land)), self.settings.warnings)
 
     def wake_service(self) -> bool:
         """Ask a running service for a pass now; whether there is one."""
@@ -230,7 +234,7 @@ class House(Keeping):
             for each in findings.surveys:
                 limit = each.spec.policy.limits.max_size
                 measured[each.spec.key] = replace(
-                    _nothing(each.spec),
+                    nothing_known(each.spec),
                     layout=each.inventory.layout,
                     bytes=each.inventory.bytes,
                     files=each.inventory.files,
@@ -243,14 +247,15 @@ class House(Keeping):
                 )
             for spec, report in findings.missing:
                 measured[spec.key] = replace(
-                    _nothing(spec), available=False, outcome=report.outcome, detail=report.warnings[0]
+                    nothing_known(spec), available=False, outcome=report.outcome, detail=report.warnings[0]
                 )
         return measured
 
-    def _shown(self, land: Territory, findings: Findings, orders: Orders) -> Shown:
-        return plan_with_look(
-            self.enforcer.situated(land, findings, orders), findings.surveys, self.surroundings
-        )
+    def _shown(self, land: Territory, findings: Findings, orders: Orders, *, probe: bool = False) -> Shown:
+        situation = self.enforcer.situated(land, findings, orders)
+        if probe:
+            return plan_with_leases(situation, findings.surveys, self.surroundings, self.clock)
+        return plan_with_look(situation, findings.surveys, self.surroundings)
 
     def _rows(self, found: Survey, findings: Findings, shown: Shown) -> list[Row]:
         pins = [findings.guards.pin_of(found.spec, entry) for entry in found.inventory.entries]
@@ -290,12 +295,3 @@ class House(Keeping):
         found = [each for report in reports for each in report.locations]
         found += [absent(spec) for spec in land.missing]
         return PassReport(tuple(sorted(found, key=lambda each: (each.name, each.path))))
-
-
-def _nothing(spec: LocationSpec) -> LocationState:
-    return LocationState(spec.key, spec.name, spec.path)
-
-
-def _refusals(land: Territory) -> Iterator[str]:
-    for each in land.refused:
-        yield f"{each.name}: {show(each.path)} is refused: {each.reason}"

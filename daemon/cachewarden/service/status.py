@@ -1,25 +1,33 @@
 """What `status` shows: the service, and each location as its last pass left it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from cachewarden.ledger import LocationState, ServiceState
 from cachewarden.paths import show
 from cachewarden.report import JSON_VERSION, iso
-from cachewarden.spec import LocationSpec
+from cachewarden.spec import LocationSpec, Territory
 from cachewarden_policies.reasons import Outcome
 
 
 @dataclass(frozen=True, slots=True)
 class LocationStatus:
-    """One location. `state` has the figures of its last pass; `paused_until_ns` of a pause in force."""
+    """One location. `state` has the figures of its last pass; `paused_until_ns` of a pause in force.
+
+    `missing`: its path is not there now.
+    """
 
     spec: LocationSpec
     state: LocationState
-    available: bool
+    missing: bool
     paused_until_ns: int | None = None
     next_pass_ns: int | None = None
     watch_mode: str | None = None
+
+    @property
+    def available(self) -> bool:
+        """Whether it is there and answers."""
+        return not self.missing and self.state.available is not False
 
     @property
     def outcome(self) -> Outcome | None:
@@ -27,9 +35,8 @@ class LocationStatus:
 
         A path that is not there is no failure (a user deleted his cache), unless it must be a mount.
         """
-        if not self.available:
-            missing = self.state.bytes is None and not self.spec.must_be_mount
-            return None if missing else Outcome.UNAVAILABLE
+        if self.missing:
+            return Outcome.UNAVAILABLE if self.spec.must_be_mount else None
         return self.state.outcome
 
     def to_json(self) -> dict[str, object]:
@@ -74,9 +81,8 @@ class Status:
     @property
     def outcome(self) -> Outcome:
         """The worst outcome of all locations that are there."""
-        known = [each.state.outcome if each.available else Outcome.UNAVAILABLE for each in self.locations]
         return max(
-            (outcome for outcome in known if outcome is not None),
+            (each.outcome for each in self.locations if each.outcome is not None),
             key=lambda outcome: outcome.severity,
             default=Outcome.WITHIN_LIMITS,
         )
@@ -96,3 +102,14 @@ class Status:
             "refused": list(self.refused),
             "warnings": list(self.warnings),
         }
+
+
+def nothing_known(spec: LocationSpec) -> LocationState:
+    """The state of a location that no pass has looked at."""
+    return LocationState(spec.key, spec.name, spec.path)
+
+
+def refusals(land: Territory) -> Iterator[str]:
+    """A sentence for each match that was not taken up."""
+    for each in land.refused:
+        yield f"{each.name}: {show(each.path)} is refused: {each.reason}"

@@ -107,7 +107,7 @@ def plan(
     """
     face = face_of(ctx)
     with face.house("plan") as house:
-        report = house.plan(only=location, probe=True) if probe else house.plan(only=location)
+        report = house.plan(only=location, probe=probe)
     if output is not None:
         write_plan(output, report.to_json())
     if as_json:
