@@ -7,10 +7,9 @@ and a second one of our own would be refused like a stranger's.
 """
 
 import errno
-import fcntl
 import os
 
-from cachewarden.evict.locks import SoftLocks, lock
+from cachewarden.evict.locks import SoftLocks, lock, unlock
 from cachewarden.evict.staying import StaysError, stays_because
 from cachewarden.evict.victim import Inode
 from cachewarden.kernel.openat2 import open_on_mount
@@ -93,8 +92,7 @@ class Ground:
     def close(self) -> None:
         """Give back all locks and directories."""
         for fd in (*self._files, *self._directories.values()):
-            # Explicitly: a child that is about to exec may share the description for a moment longer.
-            fcntl.flock(fd, fcntl.LOCK_UN)
+            unlock(fd)
             os.close(fd)
         self._files.clear()
         self._directories.clear()

@@ -11,6 +11,7 @@ import re
 import stat
 from dataclasses import dataclass, field
 
+from cachewarden.evict.locks import unlock
 from cachewarden.evict.staying import StaysError, TooManyError, stays_because
 from cachewarden.evict.victim import Inode
 from cachewarden.kernel import leases
@@ -201,8 +202,9 @@ class Holding:
         self.files.clear()
 
     def release_directories(self) -> None:
-        """Close the directories."""
+        """Unlock and close the directories."""
         for directory in self.directories:
+            unlock(directory.fd)
             os.close(directory.fd)
         self.hands.room += len(self.directories)
         self.directories.clear()

@@ -30,6 +30,14 @@ def lock(fd: int) -> bool:
         return False
 
 
+def unlock(fd: int) -> None:
+    """Give back both, before closing: a child that has not executed anything yet shares the description."""
+    with suppress(OSError):
+        fcntl.fcntl(fd, fcntl.F_OFD_SETLK, _FLOCK.pack(fcntl.F_UNLCK, *_WHOLE))
+    with suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
 def _record_lock(fd: int) -> bool:
     # An exclusive record lock needs a descriptor for writing. So ask whether one would be granted, and
     # hold a shared one, which keeps out everybody who wants to write.
