@@ -1,0 +1,258 @@
+"""The opens on one filesystem: two fanotify groups, read in batches, booked for the locations on it.
+
+*Opens* reports directories and processes without names, so that the kernel merges what is alike: a program
+that loads a thousand files of a directory is one event. *Names* is for shared directories alone, where single
+files are entries. A group for each filesystem, and not one for all: handles are unique without a filesystem
+id then (btrfs has one for each subvolume), an overflow concerns one filesystem, and so does a hung one.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import NamedTuple
+
+from cachewarden.kernel.fanotify import Q_OVERFLOW, Group, Kind, is_group_of, parse
+from cachewarden.mountinfo import Mount
+from cachewarden.openers.book import Alive, Book, Moment
+from cachewarden.openers.elsewhere import Elsewhere, Where
+from cachewarden.openers.forms import Form, establish, mark_directory
+from cachewarden.openers.index import Index, Place, moves
+from cachewarden.openers.processes import UNKNOWN, Ignored, Process, look
+from cachewarden.openers.silence import BUSY, Inode, silence
+
+_Who = tuple[Process, bytes] | None
+
+
+class Opening(NamedTuple):
+    """How groups are made: what they report, and what an earlier process of ours handed down."""
+
+    kind: Kind
+    inherited: dict[str, int]
+
+    def group(self, label: str, *, names: bool) -> Group:
+        """A new group, or the one handed down under this label. Raises OSError."""
+        kind = Kind(names=names, pidfds=self.kind.pidfds, unlimited=self.kind.unlimited)
+        fd = self.inherited.pop(label, None)
+        if fd is not None and not is_group_of(fd, kind):
+            os.close(fd)
+            fd = None
+        return Group(kind, fd)
+
+
+class Channel:
+    """One filesystem. Thread-safe: a lock around everything that reads or books events.
+
+    `books` is shared by all channels, and holds the book of every location on this one. `now` reads both
+    clocks. Raises OSError.
+    """
+
+    def __init__(self, label: str, opening: Opening, ignored: Ignored, now: Callable[[], Moment]) -> None:
+        self.label = label
+        self.lock = threading.Lock()
+        self.form = Form.NONE
+        self.index = Index()
+        self.elsewhere = Elsewhere()
+        self.keys: set[str] = set()  # whoever needs the channel; the owner's to change
+        self.books: dict[str, Book] = {}
+        self.overflows = 0
+        self.events = 0
+        self.overflow_boot_ns: int | None = None
+        self.broken: str | None = None
+        self._silent: set[bytes] = set()
+        self._notices: list[str] = []
+        self._ignored = ignored
+        self._now = now
+        self._own = os.getpid()
+        self._opens = opening.group(f"{label}-opens", names=False)
+        try:
+            self._names = opening.group(f"{label}-names", names=True)
+        except OSError:
+            self._opens.close()
+            raise
+
+    def close(self) -> None:
+        """End both groups."""
+        with self.lock:
+            self._opens.close()
+            self._names.close()
+
+    @property
+    def groups(self) -> Mapping[str, Group]:
+        """Both groups by their label."""
+        return {f"{self.label}-opens": self._opens, f"{self.label}-names": self._names}
+
+    def establish(self, root_fd: int, mount: Mount) -> Form:
+        """See to it that opens below `root_fd` are reported. Raises OSError."""
+        self.form = establish(self._opens, root_fd, mount)
+        return self.form
+
+    def directory(self, name: bytes, dir_fd: int) -> None:
+        """Called for each directory of an entry before it is listed (see `grounds.Marker`)."""
+        if self.form is Form.DIRECTORIES:
+            mark_directory(self._opens, name, dir_fd)
+
+    def shared(self, dir_fd: int, handle: bytes) -> None:  # noqa: ARG002 - the interface's
+        """Called for each directory in which single files are entries."""
+        mark_directory(self._names, b".", dir_fd)
+        if self.form is Form.DIRECTORIES:
+            mark_directory(self._opens, b".", dir_fd)
+
+    def drain(self) -> None:
+        """Book everything that the kernel knows up to now. Raises nothing; see `broken`."""
+        with self.lock:
+            self._drain()
+
+    def _drain(self) -> None:
+        if self.broken is None:
+            batch = _Batch(self._ignored, self._now(), self._own)
+            try:
+                for where, who in batch.read(self._opens, self.index):
+                    self._book(where, who, batch)
+                for where, who in batch.read(self._names, None):
+                    self._book(where, who, batch)
+            except (OSError, ValueError) as error:
+                self.broken = str(error)
+                self._notices.append(f"{self.label}: opens cannot be read any more, all are unknown: {error}")
+            self.events += batch.events
+            if batch.overflowed:
+                self.overflows += 1
+                self.overflow_boot_ns = batch.now.boot_ns
+                self._notices.append(f"{self.label}: opens were lost; for now everything counts as in use")
+
+    def _book(self, where: Where, pid: int, batch: "_Batch") -> None:
+        who = batch.who(pid)
+        if who is _IGNORED:
+            return
+        handle, name = where
+        place = self.index.get(handle)
+        entries = place.names.get(name, place.entries) if place is not None else ()
+        if place is None or not entries:
+            if who is not None:
+                self.elsewhere.note(where, *who, batch.now)
+            return
+        book = self.books[place.key]
+        for entry in entries:
+            if who is None:
+                book.used(entry, pid, batch.now)
+            else:
+                book.note(entry, *who, batch.now)
+
+    def take_over(self, book: Book, found: Mapping[bytes, Place]) -> None:
+        """Use the places of a look at the location of `book` from now on.
+
+        What waits in the groups is booked by the old places first: in a directory that is shared only now,
+        names were not reported until its mark was set, just before.
+        """
+        with self.lock:
+            self._drain()
+            self.books[book.key] = book
+            before = self.index.replace(book.key, found)
+            for move in moves(before, found):
+                old = self.books.get(move.old_key)
+                if old is not None:
+                    old.carry_over(move.old, book, move.new)
+            for handle, place in found.items():
+                if handle not in before:
+                    self._claim((handle, b""), place.all_entries(), book)
+                for name, entries in place.names.items():
+                    self._claim((handle, name), entries, book)
+            self._hear_again(found, book)
+
+    def _hear_again(self, found: Mapping[bytes, Place], book: Book) -> None:
+        """A silenced directory was moved into a location: whoever opened something in it is not known."""
+        if not self._silent.isdisjoint(found):
+            for handle in self._silent & found.keys():
+                for entry in found[handle].all_entries():
+                    book.note(entry, UNKNOWN, b"", self._now())
+            self._opens.heed_all()
+            self._silent.clear()
+
+    def _claim(self, where: Where, entries: Collection[bytes], book: Book) -> None:
+        for seen in self.elsewhere.claim(where):
+            for entry in entries:
+                book.note(entry, seen.process, seen.comm, seen.when)
+
+    def release(self, key: str) -> None:
+        """A location is no more."""
+        with self.lock:
+            self.index.remove(key)
+            self.books.pop(key, None)
+
+    def heed_all(self) -> None:
+        """Hear of all directories again, because a location is added. Raises OSError."""
+        with self.lock:
+            if self._silent:
+                self._opens.heed_all()
+                self._silent.clear()
+
+    def silence(self, root_fd: int, roots: Collection[Inode]) -> None:
+        """Hear no more of busy directories outside all locations, whose `roots` these are."""
+        if self.form is Form.FILESYSTEM:
+            with self.lock:
+                silent = silence(self._opens, root_fd, self.elsewhere.hot(BUSY), roots, self._now().wall_ns)
+                for handle in silent:
+                    self.elsewhere.forget(handle)
+                self._silent.update(silent)
+
+    def sweep(self, alive: Alive) -> None:
+        """Forget processes that have ended."""
+        with self.lock:
+            self.elsewhere.sweep(alive)
+
+    def take_notices(self) -> list[str]:
+        """Sentences for the log, each given out once."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def certain(self, boot_ns: int, hold_ns: int) -> bool:
+        """Whether no event was lost that could matter still.
+
+        After an overflow anybody may have opened anything. Whoever did may run on, so that this lasts as
+        long as an open that we saw would hold.
+        """
+        lost = self.overflow_boot_ns
+        return self.broken is None and (lost is None or boot_ns - lost >= hold_ns)
+
+
+# Marks a process that does not count; different from None, which is one that is gone.
+_IGNORED: _Who = (Process(-1, -1), b"")
+
+
+class _Batch:
+    """What is read at one time; each place and process counts once, and each process is looked up once."""
+
+    def __init__(self, ignored: Ignored, now: Moment, own: int) -> None:
+        self.now = now
+        self.events = 0
+        self.overflowed = False
+        self._ignored = ignored
+        self._who: dict[int, _Who] = {0: (UNKNOWN, b""), own: _IGNORED}
+
+    def read(self, group: Group, index: Index | None) -> Iterator[tuple[Where, int]]:
+        """Places and pids from a group until nothing waits. Raises OSError, ValueError.
+
+        With an `index`, what the names of a shared directory will tell better is left out.
+        """
+        seen: set[tuple[Where, int]] = set()
+        while batch := group.read():
+            for event in parse(batch):
+                self.events += 1
+                if event.pidfd >= 0:
+                    os.close(event.pidfd)
+                if event.mask & Q_OVERFLOW:
+                    self.overflowed = True
+                    continue
+                place = index.get(event.handle) if index is not None else None
+                if place is None or not place.names:
+                    seen.add(((event.handle, event.name), event.pid))
+            yield from seen
+            seen.clear()
+
+    def who(self, pid: int) -> _Who:
+        """The process, or None where it is gone, or `_IGNORED`."""
+        if pid not in self._who:
+            found = look(pid)
+            if found is not None and self._ignored.matches(*found):
+                found = _IGNORED
+            self._who[pid] = found
+        return self._who[pid]

@@ -1,0 +1,290 @@
+"""Live openers as the kernel reports them, for all locations.
+
+feed.index(key, root_fd, inventory)     after each survey, before anything is evicted
+feed.for_location(key)                  what eviction asks
+feed.recent(key)                        last use, for the ledger
+"""
+
+import os
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from cachewarden.clock import Clock
+from cachewarden.inventory import Inventory
+from cachewarden.kernel.fanotify import Features, Kind, detect
+from cachewarden.mountinfo import Mount, mount_of
+from cachewarden.openers.book import Book, Moment, Opened, Recent
+from cachewarden.openers.channel import Channel, Opening
+from cachewarden.openers.forms import Form
+from cachewarden.openers.location import OpenersOf
+from cachewarden.openers.looks import Look, Site, look
+from cachewarden.openers.memory import Memory, NoMemory, Row
+from cachewarden.openers.processes import Ignored, alive, boot_id
+from cachewarden.openers.reader import Reader
+from cachewarden.report import Holder
+from cachewarden_policies.policy import DAY
+
+# Ourselves under another pid: a command that reads a cache's index is no use of the cache.
+_OURS = "cachewarden"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a feed works. `ignore`: patterns of programs that neither refresh nor hold.
+
+    `inherited` are groups that an earlier process of ours left (`OpenerFeed.descriptors`), by label; they
+    become the feed's. `unlimited` false gives queues that can overflow.
+    """
+
+    ignore: tuple[str, ...] = ()
+    inherited: Mapping[str, int] = field(default_factory=dict)
+    unlimited: bool = True
+
+
+@dataclass(slots=True)
+class _Located:
+    channel: Channel
+    book: Book
+    look: Look
+    root: tuple[int, int]
+
+
+class OpenerFeed:
+    """Sees opens with fanotify. Thread-safe; `start` makes a thread that reads in batches.
+
+    Without the thread, everything works by `drain` alone. `features.usable` must be true.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        memory: Memory | None = None,
+        setting: Setting | None = None,
+        features: Features | None = None,
+    ) -> None:
+        setting = setting or Setting()
+        self.features = features or detect()
+        self._clock = clock
+        self._memory = memory or NoMemory()
+        self._ignored = Ignored((*setting.ignore, _OURS))
+        self._opening = Opening(
+            Kind(pidfds=self.features.pidfds, unlimited=setting.unlimited), dict(setting.inherited)
+        )
+        self._lock = threading.Lock()  # the two below; never held while a channel is read
+        self._channels: dict[str, Channel] = {}
+        self._located: dict[str, _Located] = {}
+        self._notices: list[str] = list(self.features.missing)
+        self._boot_id = boot_id()
+        self._remembered: dict[str, list[Row]] = {}
+        for row in self._memory.load(self._boot_id):
+            self._remembered.setdefault(row[0], []).append(Row(*row))
+        self._saving = threading.Lock()
+        self._reader = Reader(self.drain, self.save, self.sweep)
+
+    def start(self) -> None:
+        """Begin to read in the background."""
+        self._reader.start()
+
+    def stop(self) -> None:
+        """Read what is there, save, and let go of the groups (`descriptors` were handed on before)."""
+        self._reader.stop()
+        self.drain()
+        self.save()
+        for channel in self._all_channels():
+            channel.close()
+        self.close_inherited()
+
+    def close_inherited(self) -> None:
+        """Close inherited groups that no location took, once all are indexed: they only fill up."""
+        while self._opening.inherited:
+            os.close(self._opening.inherited.popitem()[1])
+
+    def descriptors(self) -> dict[str, int]:
+        """The groups by label, for systemd's descriptor store; the feed keeps using them.
+
+        The labels are fit for FDNAME of sd_notify(3).
+        """
+        found: dict[str, int] = {}
+        for channel in self._all_channels():
+            found |= {label: group.fd for label, group in channel.groups.items()}
+        return found
+
+    def index(self, key: str, root_fd: int, inventory: Inventory, hold_ns: int = 7 * DAY) -> Form:
+        """See opens in a location from now on, by the entries that `inventory` has.
+
+        `hold_ns` is the policy's opener_hold. Returns how well opens can be seen there; with Form.NONE the
+        location is not known here. Raises nothing; see `take_notices`.
+        """
+        try:
+            mount = mount_of(root_fd)
+            channel = self._channel(mount, key)
+            form = channel.establish(root_fd, mount)
+            if form is Form.NONE:
+                self._forget(key)
+                self._leave(channel, key)
+                return form
+            self._index(key, channel, Site(key, root_fd, mount, self._clock.wall_ns()), inventory, hold_ns)
+            return form
+        except (OSError, LookupError) as error:
+            self._notices.append(f"{key}: opens are not seen, so that all is taken for in use: {error}")
+            self._forget(key)
+            return Form.NONE
+
+    def _index(self, key: str, channel: Channel, site: Site, inventory: Inventory, hold_ns: int) -> None:
+        located = self._located.get(key)
+        if located is not None and located.channel is not channel:  # it lies on another filesystem now
+            self._forget(key)
+            located = None
+        book = located.book if located is not None else self._new_book(key)
+        book.hold_ns = hold_ns
+        if located is None:
+            channel.heed_all()
+        found = look(site, inventory, channel, located.look if located is not None else Look())
+        channel.take_over(book, found.places)
+        root = os.fstat(site.root_fd)
+        with self._lock:
+            self._located[key] = _Located(channel, book, found, (root.st_dev, root.st_ino))
+            roots = {each.root for each in self._located.values()}
+        if self.features.ignore:
+            channel.silence(site.root_fd, roots)
+
+    def _new_book(self, key: str) -> Book:
+        book = Book(key)
+        for row in self._remembered.pop(key, ()):
+            book.load(row)
+        return book
+
+    def _channel(self, mount: Mount, key: str) -> Channel:
+        label = "fanotify-" + mount.major_minor.decode().replace(":", ".")
+        with self._lock:
+            channel = self._channels.get(label)
+            if channel is None:
+                channel = Channel(label, self._opening, self._ignored, self._now)
+                self._channels[label] = channel
+                for group in channel.groups.values():
+                    self._reader.add(group.fd)
+            channel.keys.add(key)
+        return channel
+
+    def _now(self) -> Moment:
+        return Moment(self._clock.wall_ns(), self._clock.monotonic_ns())
+
+    def retain(self, keys: Collection[str]) -> None:
+        """Forget all locations but these: the configuration changed."""
+        for key in self._located.keys() - set(keys):
+            self._forget(key)
+
+    def _forget(self, key: str) -> None:
+        with self._lock:
+            located = self._located.pop(key, None)
+        if located is not None:
+            self._leave(located.channel, key)
+
+    def _leave(self, channel: Channel, key: str) -> None:
+        channel.release(key)
+        with self._lock:
+            channel.keys.discard(key)
+            if channel.keys:
+                return
+            self._channels.pop(channel.label, None)
+        for group in channel.groups.values():
+            self._reader.remove(group.fd)
+        channel.close()
+
+    def for_location(self, key: str) -> OpenersOf:
+        """What eviction asks about one location."""
+        return OpenersOf(self, key)
+
+    def form(self, key: str) -> Form:
+        """How well opens are seen in a location."""
+        located = self._located.get(key)
+        return located.channel.form if located is not None else Form.NONE
+
+    def drain(self, key: str | None = None) -> None:
+        """Take in all that the kernel knows up to now, of one location's filesystem or of all.
+
+        Opens nothing outside /proc. Raises nothing: what cannot be read makes all uncertain.
+        """
+        located = self._located.get(key) if key is not None else None
+        for channel in self._all_channels() if located is None else [located.channel]:
+            channel.drain()
+
+    def holds(self, key: str, entry: bytes) -> bool:
+        """Whether a living process opened this entry within the hold. Unknown means yes.
+
+        Unknown is: a location or entry that was not indexed, one of which a part could not be looked at,
+        and for as long as an open would hold after events were lost.
+        """
+        located = self._located.get(key)
+        if located is None or entry not in located.look.entries or entry in located.look.unknown:
+            return True
+        boot_ns = self._clock.monotonic_ns()
+        with located.channel.lock:
+            if not located.channel.certain(boot_ns, located.book.hold_ns):
+                return True
+            return any(True for _ in located.book.of(entry, boot_ns, alive))
+
+    def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
+        """Who holds an entry, for people."""
+        return tuple(
+            Holder("opener", each.process.pid or None, os.fsdecode(each.comm))
+            for each in self._opened(key, entry)
+        )
+
+    def _opened(self, key: str, entry: bytes) -> tuple[Opened, ...]:
+        located = self._located.get(key)
+        if located is None:
+            return ()
+        with located.channel.lock:
+            return tuple(located.book.of(entry, self._clock.monotonic_ns(), alive))
+
+    def recent(self, key: str) -> Mapping[bytes, Recent]:
+        """The newest open of each entry that was seen, by name."""
+        located = self._located.get(key)
+        if located is None:
+            return {}
+        with located.channel.lock:
+            return located.book.recent()
+
+    @property
+    def overflows(self) -> int:
+        """How often the kernel lost events."""
+        return sum(channel.overflows for channel in self._all_channels())
+
+    def take_notices(self) -> list[str]:
+        """Sentences for the log, each given out once."""
+        with self._lock:
+            notices, self._notices = self._notices, []
+        for channel in self._all_channels():
+            notices += channel.take_notices()
+        return notices
+
+    def _all_channels(self) -> list[Channel]:
+        with self._lock:
+            return list(self._channels.values())
+
+    def sweep(self) -> None:
+        """Forget processes that have ended."""
+        with self._lock:
+            located = list(self._located.values())
+        for each in located:
+            with each.channel.lock:
+                each.book.sweep(self._clock.monotonic_ns(), alive, each.look.entries)
+        for channel in self._all_channels():
+            channel.sweep(alive)
+
+    def save(self) -> None:
+        """Bring what changed since the last time to the ledger."""
+        put: list[Row] = []
+        drop: list[Row] = []
+        with self._saving:
+            with self._lock:
+                located = list(self._located.values())
+            for each in located:
+                with each.channel.lock:
+                    new, gone = each.book.take_unsaved()
+                put += new
+                drop += gone
+            if put or drop:
+                self._memory.save(self._boot_id, put, drop)

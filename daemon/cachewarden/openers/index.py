@@ -1,0 +1,108 @@
+"""From what the kernel names (a directory's handle, sometimes a name in it) to entries of locations.
+
+One index serves all locations on a filesystem: handles are unique there, and locations do not overlap.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from cachewarden.openers.elsewhere import Where
+
+Names = tuple[bytes, ...]  # of entries
+
+
+@dataclass(slots=True)
+class Place:
+    """One directory in the location `key`. `entries`: whose directory it is.
+
+    `names`: single files in it that are (parts of) entries; with any of them it is shared, and only events
+    with names tell who was used.
+    """
+
+    key: str
+    entries: Names = ()
+    names: dict[bytes, Names] = field(default_factory=dict)
+
+    def all_entries(self) -> set[bytes]:
+        """Whatever may be meant by an open somewhere in it."""
+        return {*self.entries, *(entry for names in self.names.values() for entry in names)}
+
+
+def places(
+    key: str, directories: Iterable[tuple[bytes, bytes]], files: Iterable[tuple[Where, bytes]]
+) -> dict[bytes, Place]:
+    """Places from (handle, entry) of directories and ((handle, name), entry) of single files."""
+    found: dict[bytes, Place] = {}
+    for handle, entry in directories:
+        place = found.get(handle)
+        if place is None:
+            found[handle] = Place(key, (entry,))
+        elif entry not in place.entries:
+            place.entries += (entry,)
+    for (handle, name), entry in files:
+        place = found.setdefault(handle, Place(key))
+        known = place.names.get(name, ())
+        if entry not in known:
+            place.names[name] = (*known, entry)
+    return found
+
+
+class Index:
+    """All places on one filesystem."""
+
+    def __init__(self) -> None:
+        self._places: dict[bytes, Place] = {}
+        self._handles: dict[str, set[bytes]] = {}
+        self.get = self._places.get
+
+    def replace(self, key: str, found: Mapping[bytes, Place]) -> dict[bytes, Place]:
+        """A location was looked at again.
+
+        Returns the places it had before, and those that another location had and this one has now.
+        """
+        before = self.remove(key)
+        before |= {handle: self._places[handle] for handle in found if handle in self._places}
+        self._places.update(found)
+        self._handles[key] = set(found)
+        return before
+
+    def remove(self, key: str) -> dict[bytes, Place]:
+        """A location is no more. Returns the places it had."""
+        had: dict[bytes, Place] = {}
+        for handle in self._handles.pop(key, ()):
+            place = self._places.get(handle)
+            if place is not None and place.key == key:  # otherwise it was moved into another location
+                had[handle] = self._places.pop(handle)
+        return had
+
+    def __contains__(self, handle: bytes) -> bool:
+        return handle in self._places
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The locations that were looked at."""
+        return frozenset(self._handles)
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What was `old` of the location `old_key` at the last look is (part of) `new` now."""
+
+    old_key: str
+    old: bytes
+    new: bytes
+
+
+def moves(before: Mapping[bytes, Place], found: Mapping[bytes, Place]) -> set[Move]:
+    """Which entries took over directories or files of others."""
+    crossed: set[Move] = set()
+    for handle, place in found.items():
+        old = before.get(handle)
+        if old is None or old == place:
+            continue
+        pairs = [(old.entries, place.entries)]
+        pairs += [(old.names[name], place.names[name]) for name in place.names.keys() & old.names.keys()]
+        for former, entries in pairs:
+            crossed |= {Move(old.key, one, other) for one in former for other in entries}
+    here = next((place.key for place in found.values()), "")
+    return {move for move in crossed if (move.old_key, move.old) != (here, move.new)}

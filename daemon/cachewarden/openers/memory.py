@@ -1,0 +1,42 @@
+"""What live openers ask of whoever keeps them over a restart (the ledger does)."""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from cachewarden_policies.policy import MINUTE
+
+# A process that opens an entry all the time is not written all the time: its time on record may be so much
+# behind. Read back, it counts as so much later, because holding too long harms less than letting go.
+SLACK_NS = MINUTE
+
+
+class Row(NamedTuple):
+    """One pair on record. `opened_ns` counts from the boot; the last two mean nothing in a removal."""
+
+    location: str
+    entry: bytes
+    pid: int
+    start_ticks: int
+    opened_ns: int
+    comm: bytes
+
+
+class Memory(Protocol):
+    """Keeps rows of one boot of the machine."""
+
+    def load(self, boot_id: str) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:
+        """All rows of this boot, as `Row` has its fields."""
+
+    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row]) -> None:
+        """Write and remove rows; those of other boots go. Never fails: a full disk only delays it."""
+
+
+class NoMemory:
+    """Keeps nothing."""
+
+    def load(self, boot_id: str) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:  # noqa: ARG002 - the interface's
+        """Nothing was kept."""
+        return ()
+
+    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row]) -> None:
+        """Nothing is kept."""
