@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self, Unpack, cast
 
 from cachewarden.ledger import rows
+from cachewarden.ledger.openers import OpenerRows
 from cachewarden.ledger.pending import Change, Key, Kind, Row
 from cachewarden.ledger.schema import STEPS, Step
 from cachewarden.ledger.store import Store
@@ -33,6 +34,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.openers = OpenerRows(store)
 
     def __enter__(self) -> Self:
         return self
@@ -77,8 +79,11 @@ class Ledger:
         now_ns: int,
         *,
         complete: bool = True,
+        formerly: Mapping[bytes, bytes] | None = None,
     ) -> Seen:
         """Take over what a scan found, as (name, bytes), and say what is remembered of each.
+
+        `formerly` has the names that entries may have had before; a new entry inherits the record.
 
         Entries that are not there any more are forgotten, unless the scan was not `complete`. The
         first scan of a location makes all it finds "there before us"; what comes later appeared.
@@ -88,12 +93,16 @@ class Ledger:
             state = self.location_state(key)
             first = state is None or state.first_scan_ns is None
             known = self.records(key)
+            before, names = dict(known), formerly or {}
             changes: dict[tuple[str, Key], Change] = {}
             records: dict[bytes, Record] = {}
             new: dict[bytes, int] = {}
             for name, size in entries:
                 record = known.pop(name, None)
-                if record is None:
+                if record is None and (old := before.get(names.get(name, b""))) is not None:
+                    record = replace(old, bytes=size)
+                    changes["entries", (key, name)] = rows.put(record)
+                elif record is None:
                     new[name] = size
                     record = Record(now_ns, not first, size)
                     changes["entries", (key, name)] = rows.put(record)

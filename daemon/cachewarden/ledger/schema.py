@@ -51,6 +51,12 @@ VERSION_1: Step = (
         {_columns("blob", "path entry", _REQUIRED)},
         {_columns("integer", "last_use_ns refetched_ns")}, {_columns("text", "last_use_source")}
     )""",
+    # Pids and times since the boot mean something in one boot only; `comm` is a name of any bytes.
+    f"""CREATE TABLE openers (
+        {_columns("text", "boot_id location", _REQUIRED)}, {_columns("blob", "entry", _REQUIRED)},
+        {_columns("integer", "pid start_ticks opened_ns", _REQUIRED)}, {_columns("blob", "comm", _REQUIRED)},
+        PRIMARY KEY (boot_id, location, entry, pid, start_ticks)
+    ) WITHOUT ROWID""",
     "CREATE INDEX evictions_time ON evictions (time_ns)",
     "CREATE INDEX evictions_location ON evictions (location, time_ns)",
 )
@@ -62,4 +68,9 @@ STEPS: tuple[Step, ...] = (VERSION_1,)
 APPLICATION_ID = 0x43574C31  # "CWL1"
 
 # The columns that identify a row, by table.
-KEYS = {"locations": ("key",), "entries": ("location", "name"), "evictions": ("id",)}
+KEYS = {
+    "locations": ("key",),
+    "entries": ("location", "name"),
+    "evictions": ("id",),
+    "openers": ("boot_id", "location", "entry", "pid", "start_ticks"),
+}

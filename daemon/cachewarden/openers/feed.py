@@ -287,4 +287,4 @@ class OpenerFeed:
                 put += new
                 drop += gone
             if put or drop:
-                self._memory.save(self._boot_id, put, drop)
+                self._memory.save(self._boot_id, put, drop, self._clock.wall_ns())

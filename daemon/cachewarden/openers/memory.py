@@ -1,4 +1,4 @@
-"""What live openers ask of whoever keeps them over a restart (the ledger does)."""
+"""What live openers ask of whoever keeps them over a restart; `Ledger.openers` has this shape."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
@@ -27,7 +27,7 @@ class Memory(Protocol):
     def load(self, boot_id: str) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:
         """All rows of this boot, as `Row` has its fields."""
 
-    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row]) -> None:
+    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row], now_ns: int) -> None:
         """Write and remove rows; those of other boots go. Never fails: a full disk only delays it."""
 
 
@@ -38,5 +38,5 @@ class NoMemory:
         """Nothing was kept."""
         return ()
 
-    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row]) -> None:
+    def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row], now_ns: int) -> None:
         """Nothing is kept."""

@@ -1,0 +1,46 @@
+"""Live openers on record, so that a restart of the service forgets nobody."""
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from cachewarden.ledger.pending import Change, Key, Kind, Row
+from cachewarden.ledger.store import Store
+
+# Location's key, entry, pid, start of the process in clock ticks since the boot, time of its last open in
+# nanoseconds since the boot, name of the process. In a removal the last two mean nothing.
+OpenerRow = tuple[str, bytes, int, int, int, bytes]
+
+
+class OpenerRows:
+    """Rows of one boot of the machine at a time. Safe to use from several threads; raises nothing."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._cleaned = False
+
+    def load(self, boot_id: str) -> Iterator[OpenerRow]:
+        """All rows of this boot."""
+        found = self._store.read("SELECT * FROM openers WHERE boot_id = ?", (boot_id,), table="openers")
+        for row in found:
+            if row["boot_id"] == boot_id:
+                yield cast("OpenerRow", tuple(row[name] for name in _COLUMNS))
+
+    def save(self, boot_id: str, put: Sequence[OpenerRow], drop: Sequence[OpenerRow], now_ns: int) -> None:
+        """Write and remove rows of this boot; whatever is left of others goes."""
+        changes: dict[tuple[str, Key], Change] = {}
+        with self._store.lock:
+            if not self._cleaned:
+                for row in self._store.read("SELECT * FROM openers", table="openers"):
+                    if row["boot_id"] != boot_id:
+                        key = tuple(row[name] for name in ("boot_id", *_COLUMNS[:4]))
+                        changes["openers", key] = Change(Kind.DROP, {})
+                self._cleaned = True
+            for each in drop:
+                changes["openers", (boot_id, *each[:4])] = Change(Kind.DROP, {})
+            for each in put:
+                columns: Row = {"opened_ns": each[4], "comm": each[5]}
+                changes["openers", (boot_id, *each[:4])] = Change(Kind.PUT, columns)
+            self._store.write(changes, now_ns)
+
+
+_COLUMNS = ("location", "entry", "pid", "start_ticks", "opened_ns", "comm")
