@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from cachewarden.clock import SystemClock
 from cachewarden.evict import Evictor, LiveOpeners, Trash, Victim
-from cachewarden.evict.recovery import Recovered, recover
+from cachewarden.evict.recovery import Recovered, empty, recover
 from cachewarden.holders import Machine
 from cachewarden.sums import Sums
 
@@ -87,6 +87,11 @@ class Cache:
         ):
             outcomes = evictor.evict_all(victims)
         return outcomes if len(victims) > 1 else outcomes[0]
+
+    def sweep(self):
+        """Leave nothing of this test in the trash, which may be that of the whole machine."""
+        with self.trash() as trash:
+            empty(trash)
 
     def recover(self, *directories) -> list[Recovered]:
         """What a start of the service does first."""

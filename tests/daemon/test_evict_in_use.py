@@ -73,7 +73,8 @@ def cache(tmp_path):
     cache.put("e/sub/f", 8192)
     cache.put("e/g")
     cache.put("n/f")
-    return cache
+    yield cache
+    cache.sweep()
 
 
 def stays_and_neighbour_goes(cache, reason=KeepReason.IN_USE):

@@ -25,7 +25,8 @@ def cache(tmp_path):
     cache = Cache(tmp_path / "cache")
     cache.put("e/sub/f")
     cache.put(LOCK, 0)
-    return cache
+    yield cache
+    cache.sweep()
 
 
 def write(cache, text, path=LOCK):

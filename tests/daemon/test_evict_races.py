@@ -26,7 +26,8 @@ def cache(tmp_path):
     cache = Cache(tmp_path / "cache")
     cache.put("e/sub/f", 8192)
     cache.put("e/g")
-    return cache
+    yield cache
+    cache.sweep()
 
 
 def opened(cache, path, flags=os.O_RDONLY):
@@ -76,13 +77,13 @@ def test_what_changed_since_it_was_measured_stays_as_it_is(cache, change):
 @pytest.mark.parametrize(
     "change",
     {
-        "one file more": lambda e, outside: open(e + b"/sub/new", "w").close(),
-        "a link more": lambda e, outside: os.symlink("x", e + b"/sub/new"),
-        "one file less": lambda e, outside: os.unlink(e + b"/sub/f"),
-        "a file renamed": lambda e, outside: os.rename(e + b"/sub/f", e + b"/sub/renamed"),
-        "a file replaced": lambda e, outside: (open(e + b"/x", "w").close(), os.rename(e + b"/x", e + b"/g")),
+        "one file more": lambda e, _: open(e + b"/sub/new", "w").close(),
+        "a link more": lambda e, _: os.symlink("x", e + b"/sub/new"),
+        "one file less": lambda e, _: os.unlink(e + b"/sub/f"),
+        "a file renamed": lambda e, _: os.rename(e + b"/sub/f", e + b"/sub/renamed"),
+        "a file replaced": lambda e, _: (open(e + b"/x", "w").close(), os.rename(e + b"/x", e + b"/g")),
         "a file linked": lambda e, outside: os.link(e + b"/g", outside),
-        "a stamp set": lambda e, outside: os.utime(e + b"/g", (1, 1)),
+        "a stamp set": lambda e, _: os.utime(e + b"/g", (1, 1)),
     }.items(),
     ids=lambda change: change[0],
 )

@@ -78,43 +78,36 @@ class Batch:
 
     def run(self) -> None:
         """Everything up to the point of no return, and for those that stay all of it."""
-        means = self._means
-        ground = Ground(means.trash.root_fd, SoftLocks(means.now_ns))
-        try:
-            self._open_all(ground)
-            means.at("opened")
-            self._look_before()
-            self._lease()
-            means.at("leased")
-            self._check_door()
-            for case in self._open:
-                move(means.trash, case)
-            means.at("moved")
-            self._verify()
-            means.at("verified")
-            self._put_back([case for case in self.cases if not case.open])
-            self._commit()
-            means.at("committed")
-        finally:
-            # Also when a bug of ours got us here: nothing uncommitted stays away.
-            self._put_back([case for case in self.cases if case not in self._committed])
-            self._release(ground)
-        means.at("released")
-        self._name_holders()
-
-    def probe(self) -> None:
-        """Everything up to the leases, which are given back: nothing moves. Cases without an outcome
-        afterwards are those that would go.
-        """
         ground = Ground(self._means.trash.root_fd, SoftLocks(self._means.now_ns))
         try:
             self._open_all(ground)
-            self._look_before()
-            self._lease()
-            self._check_door()
+            if self._open:
+                self._means.at("opened")
+                self._look_before()
+            if self._open:
+                self._take_away()
         finally:
+            # Also when a bug of ours got us here: nothing uncommitted stays away.
+            self._put_back([case for case in self.cases if case not in self._committed])
+            anything = bool(self._committed)
             self._release(ground)
+        if anything:
+            self._means.at("released")
         self._name_holders()
+
+    def _take_away(self) -> None:
+        means = self._means
+        self._lease()
+        means.at("leased")
+        self._check_door()
+        for case in self._open:
+            move(means.trash, case)
+        means.at("moved")
+        self._verify()
+        means.at("verified")
+        self._put_back([case for case in self.cases if not case.open])
+        self._commit()
+        means.at("committed")
 
     def _open_all(self, ground: Ground) -> None:
         self._means.openers.drain()
@@ -149,8 +142,6 @@ class Batch:
         self.too_large.append(case)
 
     def _look_before(self) -> None:
-        if not self._open:
-            return
         began = self._means.clock.monotonic_ns()
         sight = self._means.surroundings.look()
         busy = self._means.busy(sight, self._means.trash.root_fd)
@@ -229,9 +220,10 @@ class Batch:
             case.holding.release_files()
             if case not in self._committed:
                 case.holding.release_directories()
+        gone = list(self._committed)
         if any(piece.beside for case in self._committed for piece in case.pieces):
             self.unlink()  # through directories that the ground is about to close
-        for case in self._committed:
+        for case in gone:
             remove_husks(case.victim.husks, ground, self._means.trash.traces)
         ground.close()
 

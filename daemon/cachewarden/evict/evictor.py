@@ -21,6 +21,7 @@ from typing import Self
 from cachewarden.clock import Clock
 from cachewarden.evict.batch import Batch, Means
 from cachewarden.evict.case import Case  # noqa: TC001 - the same
+from cachewarden.evict.probe import Probe
 from cachewarden.evict.room import descriptor_room
 from cachewarden.evict.rounds import evict_in_rounds
 from cachewarden.evict.trash import Trash
@@ -122,8 +123,8 @@ class Evictor:
         done: list[Case] = []
         todo = list(victims)
         while todo:
-            batch = Batch(self._means, todo[: _fitting(todo, self._room)], self._room)
-            batch.probe()
+            batch = Probe(self._means, todo[: _fitting(todo, self._room)], self._room)
+            batch.run()
             for case in batch.too_large:
                 case.outcome = None
             done += batch.cases

@@ -101,9 +101,11 @@ def restore(trash: Trash, directories: Iterable[bytes] = (b"",)) -> list[Recover
     return _each(trash, directories, fate)
 
 
-def empty(trash: Trash, directories: Iterable[bytes] = (b"",)) -> list[Recovered]:
+def empty(
+    trash: Trash, directories: Iterable[bytes] = (b"",), *, lease_trusted: bool = True
+) -> list[Recovered]:
     """Remove everything of this location from the trash that nobody uses."""
-    return _each(trash, directories, lambda found, _: _finish_if_unused(trash, found, True))
+    return _each(trash, directories, lambda found, _: _finish_if_unused(trash, found, lease_trusted))
 
 
 def items(trash: Trash, directories: Iterable[bytes] = (b"",)) -> list[TrashItem]:

@@ -115,6 +115,7 @@ def evict_in_rounds(means: Means, case: Case) -> None:
     try:
         _take_away(means, case, ground)
         if commit(means.trash, case):
+            means.at("committed")
             _unlink(means, case)
             remove_husks(case.victim.husks, ground, means.trash.traces)
     except AbsentError:
