@@ -18,7 +18,8 @@ class Claim:
     inside another claim's path belongs to the inner one. `keep` is a hard guard of the layout.
     `locks` are existing lock files to be held while it goes; they are never removed. `shared` names
     `SharedClaim.path`s that it uses. `husks` are directories to be removed when this left them
-    empty, deepest first.
+    empty, deepest first. `formerly` is the name that the same thing had when its surroundings were
+    others (a revision that is now its repository's only one): what is remembered of it is still true.
     """
 
     name: bytes
@@ -32,6 +33,7 @@ class Claim:
     locks: tuple[bytes, ...] = ()
     shared: tuple[bytes, ...] = ()
     husks: tuple[bytes, ...] = ()
+    formerly: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

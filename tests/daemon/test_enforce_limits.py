@@ -203,6 +203,25 @@ def test_free_space_is_asked_from_all_that_is_on_the_disk_and_stops_when_it_is_t
     assert {each.reason for each in report.evicted} == {EvictReason.LOW_FREE_SPACE}
 
 
+def test_a_revision_that_becomes_the_only_one_keeps_its_history_under_its_new_name(field):
+    commits = ["a" * 40, "b" * 40]
+    repo = field.root / "models--o--m"
+    for commit in commits:
+        (repo / "snapshots" / commit).mkdir(parents=True)
+        (repo / "blobs").mkdir(exist_ok=True)
+        field.file(f"models--o--m/blobs/{commit[:3]}", days=9 if commit[0] == "a" else 2)
+        os.symlink(f"../../blobs/{commit[:3]}", repo / "snapshots" / commit / "w")
+        old = field.clock.wall_ns() / 1e9 - (9 if commit[0] == "a" else 2) * 86400
+        os.utime(repo / "snapshots" / commit / "w", (old, old), follow_symlinks=False)
+    rules = policy(limits=limit(1))
+    first = field.run(rules)
+    assert evicted(first) == [f"models--o--m@{commits[0]}"]
+    field.clock.advance(DAY)
+    field.run(rules)
+    record = field.ledger.records(field.spec(rules).key)[b"models--o--m"]
+    assert record.appeared is False
+
+
 def test_a_location_that_vanished_is_unavailable_and_nothing_is_forgotten(field):
     field.entry("e")
     field.run(policy(limits=limit(100)))

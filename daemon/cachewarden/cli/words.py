@@ -151,3 +151,8 @@ def sentence(reason: str) -> str:
 def upper_first(text: str) -> str:
     """A sentence that begins like one."""
     return text[:1].upper() + text[1:]
+
+
+def a(noun: str) -> str:
+    """The noun with its article."""
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

@@ -193,6 +193,8 @@ class Enforcer:
         freed = statfs.usage(work.survey.root_fd).avail_bytes - work.avail_before
         complete = inuse_complete(work.survey.spec, work.survey.mount, findings.guards)
         report = reporting.of_pass(work, plan, freed, inuse_complete=complete)
+        if orders.requested:
+            report = reporting.of_request(report)
         for each in report.spared:
             if each.entry in work.sighted and each.entry not in work.spared:
                 self.means.journal.spared(work.survey.spec, each, rolled_back=False)

@@ -1,5 +1,7 @@
 """From what a pass did, or a plan says, to the report that people, programs and metrics read."""
 
+from dataclasses import replace
+
 from cachewarden.enforce.showing import HoldersByName, Shown
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.work import Work
@@ -76,6 +78,22 @@ def _gauges(work: Work, plan: LocationPlan) -> Gauges:
             avail_inodes=space.avail_inodes,
             min_free_bytes=floor.of(space.size_bytes) if floor is not None else None,
         ),
+    )
+
+
+def of_request(report: LocationReport) -> LocationReport:
+    """The report of `evict PATH`: no limit was asked about, only whether the entry went."""
+    gone = Outcome.TRIMMED if report.evicted else Outcome.SHORT
+    kept = tuple(each for each in report.spared if each.reason is not KeepReason.WITHIN_LIMITS)
+    return replace(
+        report,
+        outcome=gone,
+        limit_bytes=None,
+        target_bytes=None,
+        need_bytes=0,
+        shortfall_bytes=0,
+        blocked={},
+        spared=kept,
     )
 
 

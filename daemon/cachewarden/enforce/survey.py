@@ -106,6 +106,7 @@ def survey(
         [(entry.name, entry.measure.bytes) for entry in inventory.entries],
         now_ns,
         complete=inventory.complete,
+        formerly={each.name: each.claim.formerly for each in inventory.entries if each.claim.formerly},
     )
     mode = atime_mode(mount)
     busy = guards.busy_below(root_fd)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
-from cachewarden.enforce.guards import Guards
+from cachewarden.enforce.guards import Guards, lease_trusted
 from cachewarden.enforce.journal import Journal, Silent
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
@@ -78,9 +78,9 @@ class Surveyor:
                 try:
                     if locked:
                         trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
-                        self._recover(spec, trashes[spec.key])
+                        self._recover(spec, root, trashes[spec.key])
                     found = self.survey(spec, root, guards, now_ns)
-                    if locked and self._recover(spec, trashes[spec.key], _inner_directories(found)):
+                    if locked and self._recover(spec, root, trashes[spec.key], _inner_directories(found)):
                         found = self.survey(spec, root, guards, now_ns)
                     surveys.append(found)
                 except LocationUnavailableError as error:
@@ -138,9 +138,15 @@ class Surveyor:
             self.means.journal.refetched(spec, found.refetched_bytes)
         return found
 
-    def _recover(self, spec: LocationSpec, trash: Trash, directories: Iterable[bytes] = (b"",)) -> bool:
+    def _recover(
+        self,
+        spec: LocationSpec,
+        root: tuple[int, Mount],
+        trash: Trash,
+        directories: Iterable[bytes] = (b"",),
+    ) -> bool:
         """Finish or take back what a killed process left; whether there was anything."""
-        found = recover(trash, directories)
+        found = recover(trash, directories, lease_trusted=lease_trusted(root[1]))
         for each in found:
             self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
         return any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in found)

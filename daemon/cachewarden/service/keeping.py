@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 
 from cachewarden.clock import Clock
 from cachewarden.enforce.finding import location_of
+from cachewarden.enforce.guards import lease_trusted
 from cachewarden.enforce.survey import opened
 from cachewarden.errors import LocationUnavailableError, UsageError
 from cachewarden.evict import Recovered, Trash, TrashItem, empty, items, restore
 from cachewarden.ledger import FOREVER, EvictionRow, Ledger, Pin, PinStore
 from cachewarden.locks import location_lock, lock_path
+from cachewarden.mountinfo import Mount
 from cachewarden.settings import Settings, territory
 from cachewarden.spec import LocationSpec, Territory
 
@@ -115,37 +117,38 @@ class Keeping:
         """What lies in the trash of all locations."""
         rows: list[TrashRow] = []
         for spec in self.territory().locations:
-            with suppress(LocationUnavailableError), self._trash(spec) as trash:
+            with suppress(LocationUnavailableError), self._trash(spec) as (trash, _):
                 rows += [TrashRow(spec, item) for item in items(trash)]
         return rows
 
     def trash_restore(self, only: str | None = None) -> list[tuple[LocationSpec, Recovered]]:
         """Put back what is whole and whose place is free."""
-        return self._on_trash(only, restore)
+        return self._on_trash(only, lambda trash, _: restore(trash))
 
     def trash_empty(self, only: str | None = None) -> list[tuple[LocationSpec, Recovered]]:
         """Remove what nobody uses."""
-        return self._on_trash(only, empty)
+        return self._on_trash(only, lambda trash, mount: empty(trash, lease_trusted=lease_trusted(mount)))
 
     def _on_trash(
-        self, only: str | None, act: Callable[[Trash], list[Recovered]]
+        self, only: str | None, act: Callable[[Trash, Mount], list[Recovered]]
     ) -> list[tuple[LocationSpec, Recovered]]:
         done: list[tuple[LocationSpec, Recovered]] = []
         for spec in self.select(only).locations:
-            with self._trash(spec, locked=True) as trash:
-                done += [(spec, each) for each in act(trash)]
+            with self._trash(spec, locked=True) as (trash, mount):
+                done += [(spec, each) for each in act(trash, mount)]
         return done
 
     @contextmanager
-    def _trash(self, spec: LocationSpec, *, locked: bool = False) -> Iterator[Trash]:
-        with opened(spec, frozenset({0, os.geteuid()})) as (root_fd, _), Trash(root_fd, spec.path) as trash:
+    def _trash(self, spec: LocationSpec, *, locked: bool = False) -> Iterator[tuple[Trash, Mount]]:
+        trusted = frozenset({0, os.geteuid()})
+        with opened(spec, trusted) as (root_fd, mount), Trash(root_fd, spec.path) as trash:
             if not locked:
-                yield trash
+                yield trash, mount
                 return
             found = os.fstat(root_fd)
             path = lock_path(self.settings.daemon.runtime_dir, found.st_dev, found.st_ino)
             with location_lock(path, command="cachewarden trash", clock=self.clock):
-                yield trash
+                yield trash, mount
 
     def _named(self, only: str) -> list[LocationSpec]:
         land = self.select(only)

@@ -102,8 +102,8 @@ def plan(
 ) -> None:
     """Show what would go, in which order and why, and what stays and why. Touches nothing.
 
-    Whether an entry is in use is looked up once. A pass asks again at the moment of each eviction, so that
-    it may spare more than the plan says, and never takes anything else.
+    Whether an entry is in use is looked up once. A pass asks again at the moment of each eviction, spares
+    what is busy then, and plans anew; `apply` takes nothing that the plan does not list.
     """
     face = face_of(ctx)
     with face.house("plan") as house:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Content, Style, Table, bad, line, strong
-from cachewarden.cli.words import MISS, holder, moment, plural, relative, sentence, size, until, user
+from cachewarden.cli.words import MISS, a, holder, moment, plural, relative, sentence, size, until, user
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.ledger import EvictionRow
 from cachewarden.paths import show
@@ -75,7 +75,7 @@ def _verdict(row: Row) -> Bit:
 def _what(row: Row) -> str:
     # A layout with one kind of entries calls them by its own name.
     kind = (
-        f"a {row.kind} of layout {row.layout}"
+        f"{a(row.kind)} of layout {row.layout}"
         if row.kind != row.layout
         else f"an entry of layout {row.layout}"
     )

@@ -22,7 +22,7 @@ _COLUMNS = (
 )
 _CHECKED = {
     "proc": "Who uses what was looked up once, in /proc. A pass asks the kernel again, for each file, at the "
-    "moment of the eviction: it may spare more than this, never less.",
+    "moment of the eviction, and plans anew with what it finds then.",
     "lease": "Every file of what would go was leased and given back: nobody had it open at that moment. "
     "A pass asks again.",
     "service": "The running service was asked who uses what. A pass asks again.",

@@ -91,7 +91,8 @@ def judge(hub: Hub, name: bytes) -> Judged:
     clear = {commit: blobs for commit, blobs in used.items() if blobs is not None}
     known = len(hub.tree.unreadable) == holes
     if len(revisions) < 2 or not plain or len(clear) < len(used) or not known:
-        return _whole(repo if known else replace(repo, keep=KeepReason.UNKNOWN), known=known)
+        only = revisions[0] if len(revisions) == 1 else None
+        return _whole(repo if known else replace(repo, keep=KeepReason.UNKNOWN), only, known=known)
     return _by_revision(repo, clear)
 
 
@@ -122,8 +123,10 @@ def _read(hub: Hub, name: bytes) -> _Repo:
     )
 
 
-def _whole(repo: _Repo, *, known: bool) -> Judged:
+def _whole(repo: _Repo, only: bytes | None, *, known: bool) -> Judged:
     claim = repo.claim(repo.path, (repo.path,), "repo", repo.blobs)
+    if only is not None:
+        claim = replace(claim, formerly=join(repo.hub.at, repo.name + b"@" + only))
     return Judged((claim, *_abandoned(repo)), payloads=frozenset(repo.payload_of.values()), known=known)
 
 
@@ -153,7 +156,8 @@ def _by_revision(repo: _Repo, used: dict[bytes, frozenset[bytes]]) -> Judged:
         paths = (*witnesses, *beside, *own)
         taken.update(paths)
         claim = repo.claim(repo.part_name(commit), paths, "revision", there)
-        claims.append(replace(claim, shared=(*several, *claim.shared), husks=(*husks, repo.path)))
+        shared_data = (*several, *claim.shared)
+        claims.append(replace(claim, shared=shared_data, husks=(*husks, repo.path), formerly=repo.path))
     everything = [
         *(join(repo.path, part, name) for part, listing in parts.items() for name in listing),
         *(path for paths in refs.by_commit.values() for path in paths),
