@@ -165,7 +165,9 @@ def test_status_says_what_somebody_should_know(changes, note):
 def test_status_tells_missing_from_unavailable():
     """A cache that its user deleted is no failure; a filesystem that does not answer is one."""
     missing = LocationStatus(SPEC, state(bytes=None, outcome=None), missing=True)
-    dead = LocationStatus(SPEC, state(outcome=Outcome.UNAVAILABLE, detail="timed out", available=False), missing=False)
+    dead = LocationStatus(
+        SPEC, state(outcome=Outcome.UNAVAILABLE, detail="timed out", available=False), missing=False
+    )
     assert "it is not there; it is taken up when it appears" in said(
         status_blocks(Status(None, [missing]), NOW)
     )
