@@ -188,6 +188,8 @@ def cross_the_limits(stage: Stage, service: Service) -> None:
     expect(lambda: not os.path.exists(gone), "the old offload folder was not evicted")
     heading("Both locations are back within their limits")
     usage(stage)
+    note(f"{SERVED} was used least recently, but a process uses it: the next one, {REST[0]}, went instead")
+    note("the training checkpoint is the oldest of all, but nothing could make it again: last-week went")
 
 
 def judge(stage: Stage) -> None:
@@ -209,17 +211,19 @@ def judge(stage: Stage) -> None:
 def explain(stage: Stage, service: Service, server: int) -> None:
     """Status, reasons and metrics."""
     heading("What the service says")
+    note("both locations with usage, limit and the outcome of the last pass")
     stage.show("status")
     heading(f"Why {SERVED}, the least recently used of all, is still there")
     note(f"process {server} has its weights mapped, without a descriptor: the kernel refuses a lease")
     stage.show("explain", stage.repo(SERVED))
     heading(f"What became of {REST[0]}")
+    note("when it went, why, and how much the disk got back")
     stage.show("explain", stage.repo(REST[0]))
     heading("Why the training checkpoint stays, though it is the oldest")
     stage.show("explain", f"{stage.accelerate}/checkpoints/checkpoint_0")
     heading("What Prometheus sees (an extract of /metrics)")
     lines = service.get("/metrics").splitlines()
-    shown = [line for line in lines if line.startswith(METRICS)]
+    shown = [line for line in lines if line.startswith(METRICS) and not line.endswith(" 0")]
     print("\n".join(shown), flush=True)
     if not any(line.startswith("cachewarden_spared_total{") and "in_use" in line for line in shown):
         raise Unexpected("the metrics do not count the spared model")
