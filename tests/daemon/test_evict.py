@@ -173,6 +173,19 @@ def test_shared_data_that_somebody_took_up_since_it_was_measured_keeps_its_owner
     assert cache.has("r/f")
 
 
+@pytest.mark.parametrize("path", ["", ".", "..", "../neighbour", "e/../e", "e/"])
+@pytest.mark.parametrize("room", [8192, 16])
+def test_a_path_that_no_inventory_contains_is_not_followed(cache, tmp_path, path, room):
+    (tmp_path / "neighbour").mkdir()
+    (tmp_path / "neighbour" / "f").write_bytes(b"x")
+    for number in range(40):
+        cache.put(f"e/{number}")
+    outcome = cache.evict(cache.victim(path), room=room)
+    assert outcome == Spared(KeepReason.UNKNOWN)
+    assert cache.has("e/7")
+    assert (tmp_path / "neighbour" / "f").exists()
+
+
 def test_where_leases_are_not_to_be_trusted_nothing_goes(cache):
     cache.put("e/f")
     assert cache.evict(cache.victim("e"), lease_trusted=False) == Spared(KeepReason.UNKNOWN)

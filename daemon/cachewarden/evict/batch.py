@@ -78,6 +78,7 @@ class Batch:
 
     def run(self) -> None:
         """Everything up to the point of no return, and for those that stay all of it."""
+        self._means.trash.make()  # ahead of the leases: making it opens it
         ground = Ground(self._means.trash.root_fd, SoftLocks(self._means.now_ns))
         try:
             self._open_all(ground)

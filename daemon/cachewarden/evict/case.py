@@ -1,5 +1,6 @@
 """One victim's way through a batch: opened, compared, looked around, leased, moved, verified."""
 
+import errno
 import os
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -99,6 +100,7 @@ def _open_paths(case: Case, ground: Ground) -> None:
 def _open_piece(case: Case, path: bytes, ground: Ground) -> bool:
     parent, name = split_path(path)
     try:
+        require_plain(name)
         home = ground.directory(parent)
         node = case.holding.open(name, home)
     except OSError as error:
@@ -108,6 +110,12 @@ def _open_piece(case: Case, path: bytes, ground: Ground) -> bool:
     case.pieces.append(Piece(home, name, path))
     case.nodes.append(node)
     return True
+
+
+def require_plain(name: bytes) -> None:
+    """Raises OSError (EINVAL) for what is no name of a child: the location's root itself cannot go."""
+    if name in (b"", b".", b".."):
+        raise OSError(errno.EINVAL, "not the name of an entry", name)
 
 
 def _open_shared(case: Case, ground: Ground) -> None:

@@ -145,6 +145,7 @@ def _each(
 
 
 def _groups(trash: Trash, directories: Iterable[bytes]) -> list[list[_Found]]:
+    trash.forget_orphans()
     groups: dict[bytes, list[_Found]] = {}
     for each in (*_in_trash(trash), *_beside(trash, directories)):
         groups.setdefault(each.name.id, []).append(each)

@@ -166,6 +166,7 @@ def _find(case: Case, ground: Ground) -> None:
     for path in (*victim.paths, *victim.shared_out):
         parent, name = split_path(path)
         try:
+            steps.require_plain(name)
             home = ground.directory(parent)
             found = os.stat(name, dir_fd=home, follow_symlinks=False)
         except OSError as error:

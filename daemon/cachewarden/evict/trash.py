@@ -106,6 +106,15 @@ class Trash:
             return os.readlink(name.origin_link(), dir_fd=place.fd)
         return None
 
+    def forget_orphans(self) -> None:
+        """Remove links to origins of pieces that are not there: a crash came before the move."""
+        here = {(place, name.origin_link()) for place, name, _ in self.pieces()}
+        for place in self.places:
+            for raw in _names(place):
+                if raw.startswith(b"o-" + self.location + b"-") and (place, raw) not in here:
+                    with suppress(OSError):
+                        os.unlink(raw, dir_fd=place.fd)
+
     def new_id(self) -> bytes:
         """An id that no entry of this location in the trash has."""
         self._next += 1
