@@ -5,5 +5,18 @@ from cachewarden.openers.feed import OpenerFeed, Setting
 from cachewarden.openers.forms import Form
 from cachewarden.openers.location import OpenersOf
 from cachewarden.openers.memory import Memory, NoMemory, Row
+from cachewarden.openers.samples import ProcSamples
+from cachewarden.openers.whole import Openers
 
-__all__ = ["Form", "Memory", "NoMemory", "OpenerFeed", "OpenersOf", "Recent", "Row", "Setting"]
+__all__ = [
+    "Form",
+    "Memory",
+    "NoMemory",
+    "OpenerFeed",
+    "Openers",
+    "OpenersOf",
+    "ProcSamples",
+    "Recent",
+    "Row",
+    "Setting",
+]

@@ -14,10 +14,10 @@ from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.kernel.fanotify import Features, Kind, detect
 from cachewarden.mountinfo import Mount, mount_of
-from cachewarden.openers.book import Book, Moment, Opened, Recent
+from cachewarden.openers.book import Book, Moment, Recent
 from cachewarden.openers.channel import Channel, Opening
 from cachewarden.openers.forms import Form
-from cachewarden.openers.location import OpenersOf
+from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.looks import Look, Site, look
 from cachewarden.openers.memory import Memory, NoMemory, Row
 from cachewarden.openers.processes import Ignored, alive, boot_id
@@ -74,7 +74,7 @@ class OpenerFeed:
         self._lock = threading.Lock()  # the two below; never held while a channel is read
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
-        self._notices: list[str] = list(self.features.missing)
+        self._notices: list[str] = []
         self._boot_id = boot_id()
         self._remembered: dict[str, list[Row]] = {}
         for row in self._memory.load(self._boot_id):
@@ -140,7 +140,10 @@ class OpenerFeed:
         book.hold_ns = hold_ns
         if located is None:
             channel.heed_all()
-        found = look(site, inventory, channel, located.look if located is not None else Look())
+        last = located.look if located is not None else Look()
+        if channel.form is not Form.FILESYSTEM:
+            last = Look()  # each directory is marked anew: marks go with a filesystem that was away
+        found = look(site, inventory, channel, last)
         channel.take_over(book, found.places)
         root = os.fstat(site.root_fd)
         with self._lock:
@@ -227,17 +230,11 @@ class OpenerFeed:
 
     def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
         """Who holds an entry, for people."""
-        return tuple(
-            Holder("opener", each.process.pid or None, os.fsdecode(each.comm))
-            for each in self._opened(key, entry)
-        )
-
-    def _opened(self, key: str, entry: bytes) -> tuple[Opened, ...]:
         located = self._located.get(key)
         if located is None:
             return ()
         with located.channel.lock:
-            return tuple(located.book.of(entry, self._clock.monotonic_ns(), alive))
+            return holders(located.book, entry, self._clock.monotonic_ns())
 
     def recent(self, key: str) -> Mapping[bytes, Recent]:
         """The newest open of each entry that was seen, by name."""

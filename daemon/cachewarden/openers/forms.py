@@ -19,6 +19,7 @@ class Form(Enum):
 
     FILESYSTEM = "filesystem"
     DIRECTORIES = "directories"
+    SAMPLES = "samples"
     NONE = "none"
 
     @property
@@ -30,6 +31,7 @@ class Form(Enum):
 _SENTENCES = {
     Form.FILESYSTEM: "every open on the filesystem is seen, through whatever mount or container",
     Form.DIRECTORIES: "opens are seen in the directories that were there at the last look, not in newer ones",
+    Form.SAMPLES: "users are found in samples of /proc; who opens and closes between two of them is missed",
     Form.NONE: "opens are not seen on this filesystem",
 }
 

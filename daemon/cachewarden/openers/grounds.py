@@ -44,7 +44,7 @@ class Ground:
 
 @dataclass(slots=True)
 class _Frame:
-    path: bytes
+    path: bytes  # empty where nothing apart can lie below
     fd: int
     inode: tuple[int, int]
     pending: list[bytes]
@@ -62,6 +62,8 @@ class Surveyor:
         self._root_fd = root_fd
         self._marker = marker
         self._apart = frozenset(apart)
+        # Only above such paths do names matter on the way down.
+        self._above = {parent for path in self._apart for parent in _parents(path)}
         self._counts_links = counts_links
         self._handles = Handles()
         self._parent: tuple[bytes, int] | None = None
@@ -84,6 +86,19 @@ class Surveyor:
                     ground.complete = False
         return ground
 
+    def still(self, paths: Iterable[bytes], ground: Ground) -> bool:
+        """Whether what is known of unchanged paths can be used again; marks their shared directories anew.
+
+        A mark on a directory goes with its filesystem, and that may have been away and come back.
+        """
+        if not ground.files:
+            return True
+        try:
+            handles = {self._shared_handle(parent) for parent in {split_path(path)[0] for path in paths}}
+        except OSError:
+            return False
+        return all(handle in handles for handle, _ in ground.files)
+
     def _add(self, path: bytes, ground: Ground) -> None:
         parent, name = split_path(path)
         fd = self._open_parent(parent)
@@ -92,7 +107,7 @@ class Surveyor:
             for directory in self._walk(path, name, fd):
                 ground.directories.add(directory)
         else:
-            ground.files.add((self._shared_handle(parent, fd), name))
+            ground.files.add((self._shared_handle(parent), name))
 
     def _open_parent(self, parent: bytes) -> int:
         if self._parent is None or self._parent[0] != parent:
@@ -100,9 +115,10 @@ class Surveyor:
             self._parent = (parent, open_beneath(self._root_fd, parent))
         return self._parent[1]
 
-    def _shared_handle(self, parent: bytes, fd: int) -> bytes:
+    def _shared_handle(self, parent: bytes) -> bytes:
         handle = self._shared.get(parent)
         if handle is None:
+            fd = self._open_parent(parent)
             handle = self._handles.of(b"", fd)
             self._marker.shared(fd, handle)
             self._shared[parent] = handle
@@ -124,7 +140,7 @@ class Surveyor:
                 try:
                     yield self._take(child, frame.fd)
                     if not self._is_leaf(child, frame.fd):
-                        inside = os.path.join(frame.path, child)
+                        inside = os.path.join(frame.path, child) if frame.path in self._above else b""
                         stack.append(self._enter(inside, child, frame.fd))
                         if len(stack) > _OPEN_FRAMES:
                             self._close(stack[-1 - _OPEN_FRAMES])
@@ -151,7 +167,9 @@ class Surveyor:
         except BaseException:
             os.close(fd)
             raise
-        pending = [each for each in below if os.path.join(path, each) not in self._apart]
+        pending = below
+        if path in self._above:
+            pending = [each for each in below if os.path.join(path, each) not in self._apart]
         return _Frame(path, fd, (found.st_dev, found.st_ino), pending)
 
     def _leave(self, stack: list[_Frame]) -> None:
@@ -162,7 +180,7 @@ class Surveyor:
                 above.fd = open_directory(b"..", left.fd)
                 found = os.fstat(above.fd)
                 if (found.st_dev, found.st_ino) != above.inode:
-                    raise OSError(errno.ESTALE, "moved while it was looked at", above.path)
+                    raise OSError(errno.ESTALE, "moved while it was looked at")
         finally:
             self._close(left)
 
@@ -170,6 +188,12 @@ class Surveyor:
         if frame.fd != _CLOSED:
             os.close(frame.fd)
             frame.fd = _CLOSED
+
+
+def _parents(path: bytes) -> Iterator[bytes]:
+    while b"/" in path:
+        path = path.rpartition(b"/")[0]
+        yield path
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 One index serves all locations on a filesystem: handles are unique there, and locations do not overlap.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from cachewarden.openers.elsewhere import Where
@@ -100,8 +100,12 @@ def moves(before: Mapping[bytes, Place], found: Mapping[bytes, Place]) -> set[Mo
         old = before.get(handle)
         if old is None or old == place:
             continue
-        pairs = [(old.entries, place.entries)]
-        pairs += [(old.names[name], place.names[name]) for name in place.names.keys() & old.names.keys()]
+        pairs: list[tuple[Collection[bytes], Collection[bytes]]]
+        if bool(old.names) is bool(place.names):
+            pairs = [(old.entries, place.entries)]
+            pairs += [(old.names[name], place.names[name]) for name in place.names.keys() & old.names.keys()]
+        else:  # shared only now, or not any more: which of its files were opened is not known
+            pairs = [(old.all_entries(), place.all_entries())]
         for former, entries in pairs:
             crossed |= {Move(old.key, one, other) for one in former for other in entries}
     here = next((place.key for place in found.values()), "")

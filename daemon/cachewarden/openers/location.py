@@ -1,6 +1,11 @@
-"""What eviction asks about one location; `evict.LiveOpeners` has this shape."""
+"""What is asked about one location; `evict.LiveOpeners` has the shape of `OpenersOf`."""
 
+import os
 from typing import Protocol
+
+from cachewarden.openers.book import Book
+from cachewarden.openers.processes import alive
+from cachewarden.report import Holder
 
 
 class Source(Protocol):
@@ -27,3 +32,9 @@ class OpenersOf:
     def holds(self, entry: bytes) -> bool:
         """Whether a living process opened this entry (by name), or whether that is unknown."""
         return self._source.holds(self._key, entry)
+
+
+def holders(book: Book | None, entry: bytes, boot_ns: int) -> tuple[Holder, ...]:
+    """An entry's live openers, for people; `boot_ns` counts from the boot."""
+    opened = book.of(entry, boot_ns, alive) if book is not None else ()
+    return tuple(Holder("opener", each.process.pid or None, os.fsdecode(each.comm)) for each in opened)

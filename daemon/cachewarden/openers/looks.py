@@ -14,6 +14,9 @@ from cachewarden.openers.index import Place, places
 _COUNTS_LINKS = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"tmpfs"})
 
 
+Owned = list[tuple[Ground, tuple[bytes, ...]]]  # with the names of entries
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """What a location consisted of. `unknown` are entries of which a part could not be looked at."""
@@ -22,6 +25,7 @@ class Look:
     unknown: frozenset[bytes] = frozenset()
     places: Mapping[bytes, Place] = field(default_factory=dict)
     grounds: Mapping[bytes, tuple[Stamp, Ground, bool]] = field(default_factory=dict)
+    shared: Owned = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +45,13 @@ def look(site: Site, inventory: Inventory, marker: Marker, last: Look) -> Look:
     apart |= {share.claim.path for share in shares if share.claim is not None}
     surveyor = Surveyor(site.root_fd, marker, apart, counts_links=site.mount.fstype in _COUNTS_LINKS)
     grounds: dict[bytes, tuple[Stamp, Ground, bool]] = {}
-    shared: list[tuple[Ground, tuple[bytes, ...]]] = []
+    shared: Owned = []
     try:
         for entry in inventory.entries:
             stamp = stamp_of(entry)
             known = last.grounds.get(entry.name)
-            if known is None or known[0] != stamp or not known[2]:
+            usable = known is not None and known[0] == stamp and known[2]
+            if known is None or not usable or not surveyor.still(entry.claim.paths, known[1]):
                 ground = surveyor.of(entry.claim.paths)
                 known = (stamp, ground, ground.complete and settled(entry, site.now_ns))
             grounds[entry.name] = known
@@ -56,16 +61,16 @@ def look(site: Site, inventory: Inventory, marker: Marker, last: Look) -> Look:
                 shared.append((surveyor.of((share.claim.path, *share.claim.companions)), owners))
     finally:
         surveyor.close()
+    if grounds == last.grounds and shared == last.shared:
+        return last  # the same object: who has its places already has nothing to do
     owned = [(ground, (name,)) for name, (_, ground, _) in grounds.items()] + shared
     return Look(
         entries=frozenset(grounds),
         unknown=frozenset(name for ground, names in owned if not ground.complete for name in names),
         places=places(site.key, _directories(owned), _files(owned)),
         grounds=grounds,
+        shared=shared,
     )
-
-
-Owned = list[tuple[Ground, tuple[bytes, ...]]]
 
 
 def _directories(owned: Owned) -> Iterator[tuple[bytes, bytes]]:

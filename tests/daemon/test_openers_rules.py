@@ -1,0 +1,280 @@
+"""How long who holds what: ends of processes, the hold, programs that do not count, events that were lost."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, claims, feeding, fill
+
+from cachewarden.clock import SetClock
+from cachewarden.openers.book import Book, Moment
+from cachewarden.openers.processes import UNKNOWN, Ignored, Process, alive, look
+from cachewarden_policies.policy import DAY, HOUR
+
+
+@pytest.fixture
+def root(tmp_path):
+    fill(tmp_path / "cache", "a/1.bin", "b/1.bin", "c/deep/1.bin")
+    return tmp_path / "cache"
+
+
+class TestProcesses:
+    """Told apart by pid and start."""
+
+    def test_a_process_is_alive_until_it_ends(self):
+        with Program("pass") as program:
+            process, _ = look(program.pid)
+            assert alive(process)
+            assert not alive(process._replace(start_ticks=process.start_ticks - 1))
+            program.process.kill()
+            os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+            assert not alive(process)  # a zombie opens nothing any more
+            assert look(program.pid) is None
+        assert not alive(process)
+
+    def test_a_process_whose_leader_has_ended_lives_on_in_its_threads(self):
+        code = (
+            "import ctypes, sys, threading, time\n"
+            "def stay():\n    time.sleep(0.2)\n    sys.stdout.write('done\\n')\n    sys.stdout.flush()\n"
+            "    time.sleep(600)\n"
+            "threading.Thread(target=stay).start()\n"
+            "ctypes.CDLL(None).syscall(60, 0)"
+        )
+        with Program(code) as program:
+            found = look(program.pid)
+            assert found is not None
+            assert alive(found[0])
+
+    def test_a_process_that_is_not_in_our_namespace_may_live(self):
+        assert alive(UNKNOWN)
+
+    def test_a_name_with_parentheses_is_no_riddle(self, tmp_path):
+        program = tmp_path / "a) S 1 (b"
+        program.symlink_to("/bin/sleep")
+        with subprocess.Popen([program, "600"]) as running:
+            try:
+                process, comm = look(running.pid)
+                assert (process.pid, comm) == (running.pid, b"a) S 1 (b")
+                assert alive(process)
+            finally:
+                running.kill()
+
+    @pytest.mark.parametrize(
+        ("pattern", "name", "matches"),
+        [
+            ("restic", b"restic", True),
+            ("restic", b"restic2", False),
+            ("baloo*", b"baloo_file", True),
+            ("tracker-*", b"tracker-miner-f", True),
+            ("a-name-that-is-longer", b"a-name-that-is-", True),
+            ("a-name-that-is-longer", b"a-name-that-is", False),
+            ("", b"", False),
+        ],
+    )
+    def test_programs_are_ignored_by_name(self, pattern, name, matches):
+        assert Ignored([pattern] if pattern else []).matches(Process(2**30, 1), name) is matches
+
+
+class TestBook:
+    """A pair holds for so long, and while the process lives."""
+
+    def test_the_hold_ends_so_long_after_the_last_open(self):
+        book, living = Book(KEY, hold_ns=HOUR), Process(1, 1)
+        book.note(b"e", living, b"x", Moment(0, 100))
+        assert list(book.of(b"e", 100 + HOUR - 1, lambda _: True))
+        assert not list(book.of(b"e", 100 + HOUR, lambda _: True))
+        book.note(b"e", living, b"x", Moment(0, 200))
+        assert list(book.of(b"e", 100 + HOUR, lambda _: True))
+
+    def test_an_older_open_that_is_heard_of_later_changes_nothing(self):
+        book, living = Book(KEY, hold_ns=HOUR), Process(1, 1)
+        book.note(b"e", living, b"x", Moment(7, 200))
+        book.note(b"e", living, b"x", Moment(3, 100))
+        assert [each.boot_ns for each in book.of(b"e", 200, lambda _: True)] == [200]
+        assert book.recent()[b"e"].ns == 7
+
+    def test_what_is_swept_leaves_no_trace(self):
+        book = Book(KEY)
+        for pid in range(1000):
+            book.note(b"e%d" % (pid % 10), Process(pid, 1), b"x", Moment(1, 1))
+        assert len(book) == 1000
+        book.sweep(1, lambda process: process.pid == 7, [b"e7"])
+        assert len(book) == 1
+        assert set(book.recent()) == {b"e7"}
+
+    def test_a_process_that_opens_all_the_time_is_not_written_all_the_time(self):
+        book, living = Book(KEY), Process(1, 1)
+        written = 0
+        for second in range(3600):
+            book.note(b"e", living, b"x", Moment(1, second * 10**9))
+            put, drop = book.take_unsaved()
+            written += len(put)
+            assert not drop
+        assert written == 60
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
+class TestFeed:
+    """The same with real processes and a clock that is set."""
+
+    def test_an_opener_holds_for_the_policys_time_and_no_longer(self, root):
+        clock = SetClock()
+        with feeding(root, clock=clock) as site:
+            site.index(hold_ns=2 * DAY)
+            with Program(OPEN_AND_CLOSE, root / "a/1.bin"):
+                assert site.held() == {"a"}
+                clock.advance(2 * DAY - 1)
+                assert site.held() == {"a"}
+                clock.advance(1)
+                assert site.held() == set()
+
+    def test_a_wall_clock_that_jumps_releases_nobody(self, root):
+        clock = SetClock()
+        with feeding(root, clock=clock) as site, Program(OPEN_AND_CLOSE, root / "a/1.bin"):
+            assert site.held() == {"a"}
+            clock.step(365 * DAY)
+            assert site.held() == {"a"}
+
+    def test_ignored_programs_neither_refresh_nor_hold(self, root, tmp_path):
+        backup = tmp_path / "restic-of-somebody"
+        backup.symlink_to("/bin/bash")
+        with (
+            feeding(root, ignore=("restic-of-somebody",)) as site,
+            subprocess.Popen(
+                [backup, "-c", f"read x < {root}/a/1.bin; echo; sleep 600 & wait"],
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            ) as running,
+        ):
+            try:
+                running.stdout.readline()
+                assert site.held() == set()
+                assert site.feed.recent(KEY) == {}
+            finally:
+                os.killpg(running.pid, 9)
+
+    def test_a_command_of_ours_is_no_user(self, root, tmp_path):
+        ours = tmp_path / "cachewarden"
+        ours.symlink_to("/bin/bash")
+        with (
+            feeding(root) as site,
+            subprocess.Popen(
+                [ours, "-c", f"read x < {root}/a/1.bin; echo; sleep 600 & wait"],
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            ) as running,
+        ):
+            try:
+                running.stdout.readline()
+                assert site.held() == set()
+            finally:
+                os.killpg(running.pid, 9)
+
+    def test_lost_events_make_every_entry_uncertain_for_as_long_as_an_opener_would_hold(self, tmp_path):
+        root = tmp_path / "cache"
+        limit = int(Path("/proc/sys/fs/fanotify/max_queued_events").read_text())
+        for number in range(limit // 100 + 10):
+            fill(root, f"a/{number}/f")
+        fill(root, "b/f")
+        clock = SetClock()
+        with feeding(root, clock=clock, unlimited=False) as site:
+            code = (
+                "import os, sys\nfor child in range(110):\n    if os.fork() == 0:\n"
+                "        for name in os.listdir(sys.argv[1]): open(sys.argv[1] + '/' + name + '/f').close()\n"
+                "        os._exit(0)\nfor child in range(110): os.wait()"
+            )
+            with Program(code, root / "a"):
+                assert site.held() == {"a", "b"}
+            assert site.feed.overflows == 1
+            assert any("lost" in notice for notice in site.feed.take_notices())
+            clock.advance(7 * DAY - 1)
+            assert site.held() == {"a", "b"}
+            clock.advance(1)
+            assert site.held() == set()
+
+    def test_unknown_means_in_use(self, root):
+        with feeding(root) as site:
+            asked = site.feed.for_location(KEY)
+            assert not asked.holds(b"a")
+            assert asked.holds(b"never indexed")
+            assert site.feed.for_location("no such location").holds(b"a")
+            assert site.feed.openers("no such location", b"a") == ()
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
+class TestChanges:
+    """Entries that come, are renamed or move keep whoever opened them."""
+
+    def test_who_makes_a_new_entry_is_its_opener(self, root):
+        with feeding(root) as site:
+            code = "import os, sys; os.makedirs(sys.argv[1]); open(sys.argv[1] + '/f', 'w').close()"
+            with Program(code, root / "new/deep") as writer:
+                site.feed.drain()
+                site.index()
+                assert site.held() == {"new"}
+                assert site.pids("new") == {writer.pid}
+
+    def test_who_prepares_an_entry_elsewhere_and_moves_it_in_is_its_opener(self, root, tmp_path):
+        with feeding(root) as site:
+            code = (
+                "import os, sys; os.mkdir(sys.argv[1]); open(sys.argv[1] + '/f', 'w').close()\n"
+                "os.rename(sys.argv[1], sys.argv[2])"
+            )
+            with Program(code, tmp_path / "prepared", root / "new") as writer:
+                site.index()
+                assert site.held() == {"new"}
+                assert site.pids("new") == {writer.pid}
+
+    def test_a_renamed_entry_keeps_its_openers(self, root):
+        with feeding(root) as site, Program(OPEN_AND_CLOSE, root / "c/deep/1.bin") as reader:
+            assert site.held() == {"c"}
+            os.rename(root / "c", root / "renamed")
+            site.index()
+            assert site.held() == {"renamed"}
+            assert site.pids("renamed") == {reader.pid}
+
+    def test_a_directory_that_becomes_shared_loses_nobody(self, tmp_path):
+        root = tmp_path / "cache"
+        fill(root, "blobs/one")
+        with feeding(root) as site, Program(OPEN_AND_CLOSE, root / "blobs/one"):
+            fill(root, "blobs/two")
+            site.index(claims((b"one", (b"blobs/one",), ()), (b"two", (b"blobs/two",), ())))
+            # It was opened before names were reported: it may have been either.
+            assert site.held() == {"one", "two"}
+            with Program(OPEN_AND_CLOSE, root / "blobs/two") as second:
+                assert second.pid in site.pids("two")
+                assert second.pid not in site.pids("one")
+
+    def test_unchanged_entries_are_not_looked_at_again_and_changed_ones_are(self, root):
+        stamp = 1_600_000_000
+        for path in [*root.rglob("*")]:
+            os.utime(path, (stamp, stamp))
+        with feeding(root, clock=SetClock(wall_ns=4_000_000_000 * 10**9)) as site:
+            before = site.feed._located[KEY].look.grounds
+            fill(root, "c/deep/er/2.bin")
+            site.index()
+            after = site.feed._located[KEY].look.grounds
+            assert after[b"a"][1] is before[b"a"][1]
+            assert after[b"c"][1] is not before[b"c"][1]
+            with Program(OPEN_AND_CLOSE, root / "c/deep/er/2.bin"):
+                assert site.held() == {"c"}
+
+    def test_very_deep_entries_are_watched_to_their_bottom(self, tmp_path):
+        (tmp_path / "cache/a").mkdir(parents=True)
+        code = (
+            "import os, sys\nos.chdir(sys.argv[1])\nfor level in range(2000):\n"
+            "    os.mkdir('d'); os.mkdir('e'); os.chdir('d')\n"
+            "open('f', 'w').close()"
+        )
+        try:
+            with Program(code, tmp_path / "cache/a"):
+                pass
+            with feeding(tmp_path / "cache") as site:
+                ground = site.feed._located[KEY].look.grounds[b"a"][1]
+                assert ground.complete
+                assert len(ground.directories) == 4001
+        finally:
+            subprocess.run(["rm", "-rf", tmp_path / "cache"], check=True)  # pytest's own cleaning recurses
