@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from cachewarden.evict.ground import Ground
 from cachewarden.evict.holding import Hands, HeldDirectory, Holding, Node, stat_of
@@ -194,9 +195,10 @@ def check_door(case: Case) -> None:
 
 def check_leases(case: Case) -> None:
     """Whether all leases are whole and nobody is about to break one. Raises StaysError."""
-    for file in case.holding.files:
-        if not leases.unbroken(file.fd):
-            raise StaysError(KeepReason.IN_USE, (file.inode,))
+    broken = leases.first_broken(file.fd for file in case.holding.files)
+    if broken is not None:
+        inodes = (file.inode for file in case.holding.files if file.fd == broken)
+        raise StaysError(KeepReason.IN_USE, tuple(inodes))
 
 
 def check_standing(case: Case, sight: Sight) -> None:
@@ -262,12 +264,9 @@ def _verify_directory(directory: HeldDirectory) -> None:
         raise StaysError(KeepReason.CHANGED)
 
 
+_identity = attrgetter("st_ino", "st_dev", "st_mtime_ns", "st_nlink", "st_size")
+
+
 def _alike(before: os.stat_result, now: os.stat_result) -> bool:
     """The same inode, unchanged. Not ctime: our own rename sets it. A directory's mtime stays then."""
-    return (before.st_ino, before.st_dev, before.st_mtime_ns, before.st_nlink, before.st_size) == (
-        now.st_ino,
-        now.st_dev,
-        now.st_mtime_ns,
-        now.st_nlink,
-        now.st_size,
-    )
+    return _identity(before) == _identity(now)

@@ -42,16 +42,6 @@ class HeldFile:
         """(device, inode)."""
         return self.found.st_dev, self.found.st_ino
 
-    def drop(self) -> bool:
-        """One victim less needs it; True when that was the last, and it is closed now."""
-        self.users -= 1
-        if self.users > 0:
-            return False
-        if self.leased:
-            leases.give_back(self.fd)
-        os.close(self.fd)
-        return True
-
 
 @dataclass(slots=True, eq=False)
 class HeldDirectory:
@@ -195,10 +185,16 @@ class Holding:
 
     def release_files(self) -> None:
         """Give back leases and descriptors of the files that no other victim needs."""
+        known = self.hands.files
         for file in self.files:
-            if file.drop():
-                del self.hands.files[file.inode]
-                self.hands.room += 1
+            file.users -= 1
+            if file.users > 0:
+                continue
+            if file.leased:
+                leases.give_back(file.fd)
+            os.close(file.fd)
+            del known[file.inode]
+            self.hands.room += 1
         self.files.clear()
 
     def release_directories(self) -> None:
