@@ -128,6 +128,7 @@ class Channel:
         place = self.index.get(handle)
         entries = place.names.get(name, place.entries) if place is not None else ()
         if place is None or not entries:
+            self.elsewhere.count(handle)
             if who is not None:
                 self.elsewhere.note(where, *who, batch.now)
             return
@@ -207,6 +208,9 @@ class Channel:
     def take_notices(self) -> list[str]:
         """Sentences for the log, each given out once."""
         notices, self._notices = self._notices, []
+        forgotten, self.elsewhere.forgotten = self.elsewhere.forgotten, 0
+        if forgotten:
+            notices.append(f"{self.label}: {forgotten} openers outside all entries were forgotten")
         return notices
 
     def certain(self, boot_ns: int, hold_ns: int) -> bool:

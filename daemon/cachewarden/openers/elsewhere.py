@@ -26,7 +26,7 @@ class Seen(NamedTuple):
 
 
 class Elsewhere:
-    """Pairs of a place and a process; `forgotten` counts those that the bound cost."""
+    """Pairs of a place and a process; `forgotten` counts those that the bound cost, since it was asked."""
 
     def __init__(self, bound: int = BOUND) -> None:
         self._bound = bound
@@ -44,9 +44,12 @@ class Elsewhere:
         if process not in pairs:
             self._count += 1
         pairs[process] = Seen(process, comm, now)
-        self._notes[where[0]] = self._notes.get(where[0], 0) + 1
         if self._count > self._bound:
             self._forget_oldest()
+
+    def count(self, handle: bytes) -> None:
+        """Some process, gone already perhaps, opened something in this directory."""
+        self._notes[handle] = self._notes.get(handle, 0) + 1
 
     def _forget_oldest(self) -> None:
         # In the order in which places were first seen; one place is given up whole.
@@ -64,7 +67,7 @@ class Elsewhere:
         return pairs
 
     def hot(self, times: int) -> list[bytes]:
-        """Handles of directories that were noted at least so many times lately."""
+        """Handles of directories that were counted at least so many times lately."""
         return [handle for handle, count in self._notes.items() if count >= times]
 
     def forget(self, handle: bytes) -> None:

@@ -244,6 +244,11 @@ class OpenerFeed:
         with located.channel.lock:
             return located.book.recent()
 
+    def pairs(self) -> dict[str, int]:
+        """How many (entry, process) pairs are remembered, by location: what bounds the memory."""
+        with self._lock:
+            return {key: len(located.book) for key, located in self._located.items()}
+
     @property
     def overflows(self) -> int:
         """How often the kernel lost events."""
