@@ -15,7 +15,7 @@ GOOD_SIZES = {
     "1.5TiB": 1_649_267_441_664,
     "1073741824": 1_073_741_824,
 }
-BAD_SIZES = ["-1", "10X", "", "nan", "10GBB", "1e3", "09", "\u0663GB", "0", "-5GiB", "inf", "0x10"]
+BAD_SIZES = ["-1", "10X", "", "nan", "10GBB", "1e3", "09", "\u0663GB", "-5GiB", "inf", "0x10"]
 BAD_TIMES = ["-1d", "10X", "", "nan", "10", "1e3s", "09d", "\u0663d", "d", "1d-2h"]
 
 
@@ -24,43 +24,50 @@ def _entry(root: str) -> None:
     age(f"{root}/e", 400)
 
 
-def _line(file: str, key: str) -> int:
-    """The number of the line on which `key` is set."""
+def _lines(file: str) -> list[str]:
     with open(file, encoding="utf-8") as lines:
-        return next(number for number, line in enumerate(lines, 1) if line.startswith(f"{key} ="))
+        return lines.readlines()
 
 
-@pytest.mark.parametrize(("text", "size"), GOOD_SIZES.items())
-def test_a_size_means_what_its_unit_says(warden, root, text, size):
+def test_a_size_means_what_its_unit_says(warden, tmp_path):
     """Decimal and binary units are told apart; a bare number is bytes."""
-    _entry(root)
-    warden.policy |= {"max_size": text}
+    warden.locations.clear()
+    for number, text in enumerate(GOOD_SIZES):
+        _entry(f"{tmp_path}/root{number}")
+        warden.location(f"cache{number}", f"{tmp_path}/root{number}", max_size=text)
     planned = warden.plan()
     assert planned.status == 0, planned.err
-    assert planned.only["limit_bytes"] == size
+    limits = {each["name"]: each["limit_bytes"] for each in planned.json["locations"]}
+    assert limits == {f"cache{number}": size for number, size in enumerate(GOOD_SIZES.values())}
 
 
-@pytest.mark.parametrize(
-    ("key", "text"), [("max_size", each) for each in BAD_SIZES] + [("max_idle", each) for each in BAD_TIMES]
-)
-def test_a_value_that_nobody_can_mean_stops_everything_before_anything_is_looked_at(warden, root, key, text):
-    """Exit status 2, with file, line, key and value, and the 400 days old entry stays."""
+@pytest.mark.parametrize(("key", "values"), [("max_size", BAD_SIZES), ("max_idle", BAD_TIMES)])
+def test_values_that_nobody_can_mean_stop_everything_before_anything_is_looked_at(warden, root, key, values):
+    """Exit status 2, each with its file, line, key and value, and the 400 days old entry stays."""
     _entry(root)
-    warden.policy |= {key: text}
-    done = warden.once()
+    warden.policy |= {"evict_all": True}
+    warden.write()
+    first = len(_lines(warden.file)) + 1
+    with open(warden.file, "a", encoding="utf-8") as file:
+        file.writelines(
+            f"[policies.bad{number}]\n{key} = {json.dumps(text)}\n" for number, text in enumerate(values)
+        )
+    done = warden("once")
     assert done.status == 2
-    assert f"{warden.file}:{_line(warden.file, key)}" in done.err
-    assert key in done.err
-    assert json.dumps(text) in done.err, "the value is not shown, or not in its escaped form"
+    told = done.err.splitlines()
+    for number, text in enumerate(values):
+        start = f"{warden.file}:{first + 2 * number + 1}: policies.bad{number}.{key} = {json.dumps(text)}: "
+        assert any(start in line for line in told), start
     assert os.listdir(root) == ["e"]
     assert not os.path.exists(warden.state_dir), "a ledger was opened under a wrong configuration"
     assert warden("config", "check").status == 2
 
 
-def test_a_limit_of_nothing_is_refused_with_the_name_of_what_is_meant(warden, root):
+@pytest.mark.parametrize("nothing", [0, "0", "0GiB"])
+def test_a_limit_of_nothing_is_refused_with_the_name_of_what_is_meant(warden, root, nothing):
     """`max_size = 0` may be a typing error; `evict_all` is the way to say it."""
     _entry(root)
-    warden.policy |= {"max_size": 0}
+    warden.policy |= {"max_size": nothing}
     done = warden.once()
     assert done.status == 2
     assert "evict_all" in done.err
