@@ -91,6 +91,26 @@ def test_a_btrfs_subvolume_alone_is_watched_directory_by_directory(tmp_path):
             run("mount", "-t", "tmpfs", "tmpfs", point)  # so that its end finds something to unmount
 
 
+def test_two_btrfs_subvolumes_are_watched_at_once(tmp_path):
+    with disk(tmp_path, "btrfs") as point:
+        run("btrfs", "subvolume", "create", point / "other")
+        options = ("-o", "loop,subvol=other", tmp_path / "image")
+        with subvolume(tmp_path, point) as one, mounted(tmp_path / "other", *options) as other:
+            run("umount", point)
+            fill(one, "a/1.bin")
+            fill(other, "a/1.bin")
+            try:
+                with feeding(one) as site:
+                    second = Site(other, site.feed, "cache:/other")
+                    assert second.index() is Form.DIRECTORIES
+                    with Program(OPEN_AND_CLOSE, other / "a/1.bin"):
+                        assert (site.held(), second.held()) == (set(), {"a"})
+                    with Program(OPEN_AND_CLOSE, one / "a/1.bin"):
+                        assert (site.held(), second.held()) == ({"a"}, set())
+            finally:
+                run("mount", "-t", "tmpfs", "tmpfs", point)  # so that its end finds something to unmount
+
+
 @contextmanager
 def overlay(tmp_path):
     with mounted(tmp_path / "layers", "-t", "tmpfs", "tmpfs") as layers:

@@ -8,20 +8,21 @@ feed.recent(key)                        last use, for the ledger
 import os
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.kernel.fanotify import Features, Kind, detect
-from cachewarden.mountinfo import Mount, mount_of
+from cachewarden.mountinfo import mount_of
 from cachewarden.openers.book import Book, Moment, Recent
 from cachewarden.openers.channel import Channel, Opening
 from cachewarden.openers.forms import Form
 from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.looks import Look, Site, look
-from cachewarden.openers.memory import Memory, NoMemory, Row
-from cachewarden.openers.processes import Ignored, alive, boot_id
+from cachewarden.openers.memory import Memory, NoMemory
+from cachewarden.openers.processes import Ignored, alive
 from cachewarden.openers.reader import Reader
+from cachewarden.openers.shelf import Shelf
 from cachewarden.report import Holder
 from cachewarden_policies.policy import DAY
 
@@ -42,7 +43,7 @@ class Setting:
     unlimited: bool = True
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Located:
     channel: Channel
     book: Book
@@ -66,20 +67,15 @@ class OpenerFeed:
         setting = setting or Setting()
         self.features = features or detect()
         self._clock = clock
-        self._memory = memory or NoMemory()
         self._ignored = Ignored((*setting.ignore, _OURS))
         self._opening = Opening(
             Kind(pidfds=self.features.pidfds, unlimited=setting.unlimited), dict(setting.inherited)
         )
-        self._lock = threading.Lock()  # the two below; never held while a channel is read
+        self._lock = threading.Lock()  # all below; never held while a channel is read
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
         self._notices: list[str] = []
-        self._boot_id = boot_id()
-        self._remembered: dict[str, list[Row]] = {}
-        for row in self._memory.load(self._boot_id):
-            self._remembered.setdefault(row[0], []).append(Row(*row))
-        self._saving = threading.Lock()
+        self._shelf = Shelf(memory or NoMemory())
         self._reader = Reader(self.drain, self.save, self.sweep)
 
     def start(self) -> None:
@@ -118,25 +114,35 @@ class OpenerFeed:
         """
         try:
             mount = mount_of(root_fd)
-            channel = self._channel(mount, key)
+            channel = self._channel(root_fd, key)
             form = channel.establish(root_fd, mount)
             if form is Form.NONE:
                 self._forget(key)
                 self._leave(channel, key)
-                return form
-            self._index(key, channel, Site(key, root_fd, mount, self._clock.wall_ns()), inventory, hold_ns)
+            else:
+                site = Site(key, root_fd, mount, self._clock.wall_ns())
+                self._index(channel, site, inventory, hold_ns)
             return form
         except (OSError, LookupError) as error:
-            self._notices.append(f"{key}: opens are not seen, so that all is taken for in use: {error}")
-            self._forget(key)
-            return Form.NONE
+            self._notices.append(f"{key}: opens could not be seen to, all is taken for in use: {error}")
+            return self._doubt(key)
 
-    def _index(self, key: str, channel: Channel, site: Site, inventory: Inventory, hold_ns: int) -> None:
+    def _doubt(self, key: str) -> Form:
+        """What was known of a location may be out of date. Nobody who holds something is forgotten."""
+        with self._lock:
+            located = self._located.get(key)
+            if located is None:
+                return Form.NONE
+            self._located[key] = replace(located, look=Look())
+        return located.channel.form
+
+    def _index(self, channel: Channel, site: Site, inventory: Inventory, hold_ns: int) -> None:
+        key = site.key
         located = self._located.get(key)
-        if located is not None and located.channel is not channel:  # it lies on another filesystem now
-            self._forget(key)
+        if located is not None and located.channel is not channel:
+            self._forget(key)  # it lies on another filesystem now, or on the same one under another number
             located = None
-        book = located.book if located is not None else self._new_book(key)
+        book = located.book if located is not None else self._shelf.take(key)
         book.hold_ns = hold_ns
         if located is None:
             channel.heed_all()
@@ -152,14 +158,10 @@ class OpenerFeed:
         if self.features.ignore:
             channel.silence(site.root_fd, roots)
 
-    def _new_book(self, key: str) -> Book:
-        book = Book(key)
-        for row in self._remembered.pop(key, ()):
-            book.load(row)
-        return book
-
-    def _channel(self, mount: Mount, key: str) -> Channel:
-        label = "fanotify-" + mount.major_minor.decode().replace(":", ".")
+    def _channel(self, root_fd: int, key: str) -> Channel:
+        # By device: each btrfs subvolume has its own, and marks in several of them need several groups.
+        device = os.fstat(root_fd).st_dev
+        label = f"fanotify-{os.major(device)}.{os.minor(device)}"
         with self._lock:
             channel = self._channels.get(label)
             if channel is None:
@@ -174,13 +176,15 @@ class OpenerFeed:
         return Moment(self._clock.wall_ns(), self._clock.monotonic_ns())
 
     def retain(self, keys: Collection[str]) -> None:
-        """Forget all locations but these: the configuration changed."""
+        """See no more of any location but these; who opened something in others is remembered."""
         for key in self._located.keys() - set(keys):
             self._forget(key)
 
     def _forget(self, key: str) -> None:
         with self._lock:
             located = self._located.pop(key, None)
+            if located is not None:
+                self._shelf.put(located.book)
         if located is not None:
             self._leave(located.channel, key)
 
@@ -268,25 +272,22 @@ class OpenerFeed:
 
     def sweep(self) -> None:
         """Forget processes that have ended."""
-        with self._lock:
-            located = list(self._located.values())
-        for each in located:
+        boot_ns = self._clock.monotonic_ns()
+        self._shelf.sweep(boot_ns)
+        for each in self._all_located():
             with each.channel.lock:
-                each.book.sweep(self._clock.monotonic_ns(), alive, each.look.entries)
+                each.book.sweep(boot_ns, alive, each.look.entries)
         for channel in self._all_channels():
             channel.sweep(alive)
 
     def save(self) -> None:
         """Bring what changed since the last time to the ledger."""
-        put: list[Row] = []
-        drop: list[Row] = []
-        with self._saving:
-            with self._lock:
-                located = list(self._located.values())
-            for each in located:
-                with each.channel.lock:
-                    new, gone = each.book.take_unsaved()
-                put += new
-                drop += gone
-            if put or drop:
-                self._memory.save(self._boot_id, put, drop, self._clock.wall_ns())
+        changes = []
+        for each in self._all_located():
+            with each.channel.lock:
+                changes.append(each.book.take_unsaved())
+        self._shelf.save(changes, self._clock.wall_ns())
+
+    def _all_located(self) -> list[_Located]:
+        with self._lock:
+            return list(self._located.values())
