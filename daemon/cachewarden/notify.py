@@ -9,6 +9,8 @@ import socket
 import time
 from collections.abc import Mapping
 
+_FIRST_INHERITED = 3  # SD_LISTEN_FDS_START: sd_listen_fds(3)
+
 
 class Notifier:
     """The notification socket of the service manager, if there is one.
@@ -21,6 +23,7 @@ class Notifier:
     def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
         self._address = _address(environ.get("NOTIFY_SOCKET", ""))
         self._interval_ns = _watchdog_interval_ns(environ)
+        self._inherited = _inherited(environ)
 
     @property
     def active(self) -> bool:
@@ -53,6 +56,31 @@ class Notifier:
         """A sign of life. Call it from the loop whose turning it is to prove, never from a timer thread."""
         return self._send("WATCHDOG=1")
 
+    def keep(self, name: str, fd: int) -> bool:
+        """Put a descriptor into the manager's store under a name, to have it again after a restart.
+
+        sd_pid_notify_with_fds(3): a descriptor in the store replaces none of the same name, so call it
+        once for each. FDPOLL=0, because a queue that is not read must not make the manager drop it.
+        """
+        if self._address is None:
+            return False
+        message = f"FDSTORE=1\nFDNAME={name}\nFDPOLL=0".encode()
+        try:
+            with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as manager:
+                manager.setblocking(False)
+                manager.connect(self._address)
+                return socket.send_fds(manager, [message], [fd]) == len(message)
+        except OSError:
+            return False
+
+    def forget(self, name: str) -> bool:
+        """Take the descriptors of a name out of the manager's store (systemd 236)."""
+        return self._send("FDSTOREREMOVE=1", f"FDNAME={name}")
+
+    def inherited(self) -> dict[str, int]:
+        """The descriptors that the manager kept for us, by name: sd_listen_fds_with_names(3)."""
+        return dict(self._inherited)
+
     def _send(self, *lines: str) -> bool:
         if self._address is None:
             return False
@@ -84,3 +112,16 @@ def _watchdog_interval_ns(environ: Mapping[str, str]) -> int | None:
 def _status(text: str) -> str:
     # A newline would start another assignment: a path must not be able to say STOPPING=1.
     return "STATUS=" + "".join(char if char.isprintable() else " " for char in text) if text else ""
+
+
+def _inherited(environ: Mapping[str, str]) -> dict[str, int]:
+    if environ.get("LISTEN_PID") != str(os.getpid()):  # meant for another process, or nothing was kept
+        return {}
+    count = environ.get("LISTEN_FDS", "")
+    names = environ.get("LISTEN_FDNAMES", "").split(":")
+    if not (count.isascii() and count.isdecimal()) or len(names) != int(count):
+        return {}
+    found = {name: _FIRST_INHERITED + place for place, name in enumerate(names)}
+    for fd in found.values():
+        os.set_inheritable(fd, False)
+    return found

@@ -26,15 +26,25 @@ time.sleep(120)
 """
 
 
+_MAKE = """
+import os, sys, time
+path, size, days = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+os.makedirs(path)
+with open(path + "/f", "wb") as file:
+    file.write(os.urandom(size))
+old = time.time() - days * 86400
+os.utime(path + "/f", (old, old))
+os.utime(path, (old, old))
+"""
+
+
 def make(root, name, mib=1, days=9):
-    """An entry of one file, last touched so many days ago."""
+    """An entry of one file, last touched so many days ago, made by a process that ends.
+
+    Not by this one: while the maker of an entry lives, a service that saw it holds the entry.
+    """
     path = os.path.join(root, name)
-    os.makedirs(path)
-    with open(os.path.join(path, "f"), "wb") as file:
-        file.write(os.urandom(mib * MIB))
-    old = time.time() - days * 86400
-    for each in (os.path.join(path, "f"), path):
-        os.utime(each, (old, old))
+    subprocess.run([sys.executable, "-c", _MAKE, path, str(mib * MIB), str(days)], check=True)
 
 
 def until(what, seconds=15.0):
@@ -95,6 +105,43 @@ def test_a_restart_keeps_what_was_learned_and_a_dropped_location_leaves_the_metr
     with warden.service() as service:
         until(lambda: service.passes() >= 1)
         assert warden.entries()["e"]["first_seen"] == first
+
+
+def test_an_entry_whose_opener_lives_stays_though_the_file_is_closed_and_goes_when_it_has_ended(
+    needs_root, warden, root
+):
+    warden.daemon |= {"interval": "1h", "settle": "200ms"}
+    make(root, "model")
+    make(root, "other")
+    warden.policy |= {"max_size": "10MiB"}
+    reader = "import sys, time; open(sys.argv[1]).close(); print('read', flush=True); time.sleep(120)"
+    with warden.service() as service:
+        until(lambda: service.passes() >= 1)
+        server = subprocess.Popen(
+            [sys.executable, "-c", reader, os.path.join(root, "model", "f")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert server.stdout.readline() == "read\n"
+            warden.policy = {**warden.policy, "evict_all": True}
+            warden.policy.pop("max_size")
+            warden.write()
+            service.reload()
+            until(lambda: os.listdir(root) == ["model"])
+            before = service.passes()
+            service.child.send_signal(signal.SIGUSR1)
+            until(lambda: service.passes() > before)
+            assert os.listdir(root) == ["model"]
+            told = warden("explain", os.path.join(root, "model"), "--json").json
+            assert [holder["pid"] for holder in told["holders"]] == [server.pid]
+            assert told["reason"] == "live_opener"
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
+        service.child.send_signal(signal.SIGUSR1)
+        until(lambda: os.listdir(root) == [])
 
 
 def test_sigterm_in_mid_eviction_leaves_every_entry_whole_or_gone(warden, root):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from cachewarden.enforce import books, reporting
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
-from cachewarden.enforce.guards import inuse_complete
 from cachewarden.enforce.scopes import filesystems, pools
 from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
@@ -16,7 +15,7 @@ from cachewarden.enforce.surveyor import Findings, Means, Surveyor
 from cachewarden.enforce.victims import Victims
 from cachewarden.enforce.work import Work
 from cachewarden.errors import LocationUnavailableError
-from cachewarden.evict import Evictor
+from cachewarden.evict import Evictor, LiveOpeners
 from cachewarden.kernel import statfs
 from cachewarden.report import LocationReport, PassReport
 from cachewarden.spec import LocationSpec, Territory
@@ -101,6 +100,7 @@ class Enforcer:
                 now_ns=findings.now_ns,
                 clock=self.means.clock,
                 lease_trusted=found.lease_trusted,
+                openers=self._openers(found),
             )
         )
         work = Work(
@@ -115,6 +115,9 @@ class Enforcer:
         with self._last_lock:
             self._last[found.spec.key] = work.location
         return work
+
+    def _openers(self, found: Survey) -> LiveOpeners | None:
+        return None if self.means.opens is None else self.means.opens.for_location(found.spec.key)
 
     def _location(
         self, found: Survey, orders: Orders, now_ns: int, more: Mapping[int, KeepReason]
@@ -191,7 +194,7 @@ class Enforcer:
     ) -> LocationReport:
         work.evictor.close()
         freed = statfs.usage(work.survey.root_fd).avail_bytes - work.avail_before
-        complete = inuse_complete(work.survey.spec, work.survey.mount, findings.guards)
+        complete = self.surveyor.complete(work.survey, findings.guards)
         report = reporting.of_pass(work, plan, freed, inuse_complete=complete)
         if orders.requested:
             report = reporting.of_request(report)

@@ -104,7 +104,7 @@ def _idle_enough(spec: LocationSpec, facts: situation.Entry, now_ns: int) -> boo
 
 
 def inuse_complete(spec: LocationSpec, mount: Mount, guards: Guards) -> bool:
-    """Whether "nobody uses it" can be known in a location: leases prove it, all mount namespaces could
-    be looked at, and no other machine may use it.
+    """Whether "nobody uses it now" can be known in a location: leases prove it, all mount namespaces
+    could be looked at, and no other machine may use it.
     """
     return lease_trusted(mount) and guards.mounts.complete and not is_shared(spec, mount)

@@ -45,11 +45,12 @@ class Survey:
     lease_trusted: bool
     refetched_bytes: int = 0
     warnings: tuple[str, ...] = ()
+    opens_seen: bool = False
 
     @property
     def recency_source(self) -> recency.RecencySource:
         """The best source of last use that the location has."""
-        return recency.recency_source(self.atime_mode, opens_available=False)
+        return recency.recency_source(self.atime_mode, opens_available=self.opens_seen)
 
 
 @contextmanager

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
-from cachewarden.enforce.guards import Guards, lease_trusted
+from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.opens import Opens, uses, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
@@ -26,7 +27,11 @@ Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """What a pass needs of the world. `trusted` are the users whose links on the way are followed."""
+    """What a pass needs of the world. `trusted` are the users whose links on the way are followed.
+
+    `opens` sees opens; None where nobody asks for them. `opens_since_start`: it was there all the time,
+    so that "no living process opened it" is knowledge and not ignorance.
+    """
 
     ledger: Ledger
     pins: PinStore
@@ -36,6 +41,8 @@ class Means:
     command: str
     trusted: frozenset[int] = frozenset({0})
     journal: Journal = field(default_factory=Silent)
+    opens: Opens | None = None
+    opens_since_start: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,10 +140,19 @@ class Surveyor:
         return Guards(tuple(pins.active(now_ns)), mounts)
 
     def survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
+        """Survey one location whose root is open. Raises as `survey.survey`."""
+        opens = self.means.opens
+        if opens is not None and (seen := uses(opens, spec.key)):
+            self.means.ledger.record_use(spec, seen, now_ns)
         found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
-        return found
+        return found if opens is None else with_openers(found, opens)
+
+    def complete(self, survey: Survey, guards: Guards) -> bool:
+        """Whether "nobody uses it" can be known in a location: of this moment, and of who may come back."""
+        history = self.means.opens_since_start and survey.opens_seen
+        return history and inuse_complete(survey.spec, survey.mount, guards)
 
     def _recover(
         self,

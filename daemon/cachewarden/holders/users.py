@@ -58,10 +58,22 @@ def _uses(pid: str, inodes: AbstractSet[Inode], peek: Peeker) -> Iterator[tuple[
                 # Mappings belong to the process; only a leader that has exited hides them.
                 yield from _links(f"/proc/{pid}/task/{tid}/{directory}", kind, inodes, peek)
     yield from _links(f"/proc/{pid}/map_files", "mapped", inodes, peek)
+    yield from _maps(pid, inodes)
     with suppress(OSError):
         exe = os.stat(f"/proc/{pid}/exe")
         if (exe.st_dev, exe.st_ino) in inodes:
             yield (exe.st_dev, exe.st_ino), "exe"
+
+
+def _maps(pid: str, inodes: AbstractSet[Inode]) -> Iterator[tuple[Inode, str]]:
+    """Mappings as an ordinary user sees them: following map_files takes a capability (proc_pid_map_files(5))."""
+    with suppress(OSError), open(f"/proc/{pid}/maps", "rb") as lines:
+        for line in lines:
+            device, inode = line.split(maxsplit=5)[3:5]
+            major, minor = device.split(b":")
+            mapped = os.makedev(int(major, 16), int(minor, 16)), int(inode)
+            if mapped in inodes:
+                yield mapped, "mapped"
 
 
 def _links(path: str, kind: str, inodes: AbstractSet[Inode], peek: Peeker) -> Iterator[tuple[Inode, str]]:

@@ -1,8 +1,12 @@
-"""The composition root: the only room that knows settings and workers."""
+"""The composition root: the only room that knows settings and workers.
 
-from cachewarden.service.house import House, open_house
+`running.run_service` is not imported here: it brings servers and schedulers along, and a command that only
+looks should not wait for them.
+"""
+
+from cachewarden.service.house import House
 from cachewarden.service.keeping import TrashRow
-from cachewarden.service.running import run_service
+from cachewarden.service.opening import open_house
 from cachewarden.service.status import LocationStatus, Status
 
-__all__ = ["House", "LocationStatus", "Status", "TrashRow", "open_house", "run_service"]
+__all__ = ["House", "LocationStatus", "Status", "TrashRow", "open_house"]

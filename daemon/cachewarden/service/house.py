@@ -2,18 +2,17 @@
 
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
 
-from cachewarden.clock import Clock, SystemClock
+from cachewarden.clock import Clock
 from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.enforce.finding import entry_at, location_of, names_below
-from cachewarden.enforce.guards import inuse_complete
-from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.narrowing import only_named, only_planned, read_plan, requested
 from cachewarden.enforce.reporting import absent, of_plan
 from cachewarden.enforce.scopes import groups
@@ -22,49 +21,17 @@ from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means
 from cachewarden.enforce.view import Explanation, Row, rows
 from cachewarden.enforce.wording import limits_in_words
-from cachewarden.errors import NoServiceError, UsageError
+from cachewarden.errors import UsageError
 from cachewarden.holders import Machine
 from cachewarden.ledger import LocationState, PinStore, open_ledger, read_service_state
+from cachewarden.openers import Openers, Setting
 from cachewarden.paths import show
 from cachewarden.report import PassReport
 from cachewarden.service.devices import devices
 from cachewarden.service.keeping import Keeping
 from cachewarden.service.status import LocationStatus, Status, nothing_known, refusals
-from cachewarden.settings import Settings, load
+from cachewarden.settings import Settings
 from cachewarden.spec import LocationSpec, Territory
-
-
-def open_house(
-    files: Sequence[str] | None,
-    *,
-    user: bool,
-    environ: Mapping[str, str],
-    command: str,
-    journal: Journal | None = None,
-    clock: Clock | None = None,
-) -> "House":
-    """Read the configuration and open ledger and pins.
-
-    `files` replace the default configuration files; `command` names us to whoever waits for a lock.
-    Raises ConfigurationError, LedgerTooNewError, and NoServiceError for an ordinary user who asks
-    for the system's locations.
-    """
-    check_privilege(files, user=user)
-    named = None if files is None else [os.fsencode(file) for file in files]
-    settings = load(named, environ=environ, user=user)
-    return House(settings, command, journal or Silent(), clock or SystemClock())
-
-
-def check_privilege(files: Sequence[str] | None, *, user: bool) -> None:
-    """Raises NoServiceError for an ordinary user who asks for the system's locations.
-
-    With a configuration of his own (`--config`) he may do whatever his rights allow.
-    """
-    if os.geteuid() != 0 and not user and files is None:
-        raise NoServiceError(
-            "this needs root: ordinary users cannot ask the service in this version. "
-            "For caches of your own: cachewarden --user"
-        )
 
 
 class House(Keeping):
@@ -75,6 +42,9 @@ class House(Keeping):
         super().__init__(settings, clock, ledger, PinStore(settings.daemon.state_dir))
         self.journal = journal
         self.surroundings = Machine()
+        # Openers that a running service has on record hold here too; without one, there is no history,
+        # but who opens something from now on is seen.
+        self._openers = Openers(clock, ledger.openers, Setting(settings.daemon.ignore_processes))
         self.enforcer = Enforcer(
             Means(
                 ledger=ledger,
@@ -85,6 +55,8 @@ class House(Keeping):
                 command=command,
                 trusted=frozenset({0, os.geteuid()}),
                 journal=journal,
+                opens=self._openers,
+                opens_since_start=read_service_state(settings.daemon.runtime_dir) is not None,
             )
         )
         for notice in ledger.take_notices():
@@ -96,6 +68,7 @@ class House(Keeping):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._openers.stop()
         self.ledger.close()
 
     def once(
@@ -190,6 +163,8 @@ class House(Keeping):
             shown = self._shown(land, findings, Orders())
             key = spec.key, index
             holders = in_use({key: inodes_of(found, index)}, self.surroundings).get(key, ())
+            name = found.inventory.entries[index].name
+            holders += self.surroundings.name(self._openers.openers(spec.key, name))
             situation = self.enforcer.situated(land, findings, Orders())
             here = next(each for each in situation.locations if each.key == spec.key)
             usage = {each.key: each.usage_bytes for each in situation.locations}
@@ -261,9 +236,8 @@ class House(Keeping):
         pins = [findings.guards.pin_of(found.spec, entry) for entry in found.inventory.entries]
         return rows(found, shown.plan.of(found.spec.key), pins)
 
-    @staticmethod
-    def _complete(found: Survey, findings: Findings) -> bool:
-        return inuse_complete(found.spec, found.mount, findings.guards)
+    def _complete(self, found: Survey, findings: Findings) -> bool:
+        return self.enforcer.surveyor.complete(found, findings.guards)
 
     @staticmethod
     def _found(findings: Findings, spec: LocationSpec) -> Survey:

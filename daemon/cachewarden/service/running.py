@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 
-from cachewarden.service.house import check_privilege
+from cachewarden.service.opening import check_privilege
 from cachewarden.service.service import Service
 from cachewarden.settings import Settings, load
 

@@ -25,11 +25,13 @@ from cachewarden.ledger import PinStore, open_ledger
 from cachewarden.logs import AuditFile, Changes, configure, get_logger
 from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures, Snapshot
 from cachewarden.notify import Notifier
+from cachewarden.openers import Openers, Setting
 from cachewarden.paths import show
 from cachewarden.schedule import Schedule
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
 from cachewarden.service.figures import Figures
+from cachewarden.service.listening import Listening
 from cachewarden.service.lookout import Lookout
 from cachewarden.service.voice import Voice
 from cachewarden.settings import Settings
@@ -74,6 +76,10 @@ class Service:
         )
         self._metrics = Metrics(self._snapshot)
         self._chronicle = Chronicle(self._metrics, self._clock, self._heard)
+        self._openers = Openers(
+            self._clock, self._ledger.openers, Setting(daemon.ignore_processes, self._notify.inherited())
+        )
+        self._listening = Listening(self._openers, self._notify, self._metrics)
         enforcer = Enforcer(
             Means(
                 ledger=self._ledger,
@@ -84,6 +90,8 @@ class Service:
                 command="cachewarden run",
                 trusted=frozenset({0, os.geteuid()}),
                 journal=self._chronicle,
+                opens=self._openers,
+                opens_since_start=True,
             )
         )
         self._schedule = Schedule(self._on_due, self._clock)
@@ -111,6 +119,7 @@ class Service:
         self._configure()
         self._take_territory(wait_seconds=2.0)
         self._schedule.start()
+        self._openers.start()
         self._tell()
         self._ready = True
         self._notify.ready(self._sentence())
@@ -140,6 +149,7 @@ class Service:
             self._ledger.prune(self._clock.wall_ns())
         self._dispatcher.turn()
         self._figures.set_silent(self._dispatcher.silent())
+        self._listening.tend([spec.key for spec in self._territory.locations])
         self._tell()
 
     def _heed_signals(self) -> None:
@@ -296,6 +306,7 @@ class Service:
                 "a filesystem does not answer; its pass is left behind, and recovered at the next start"
             )
         self._watcher.stop()
+        self._openers.stop()
         self._ledger.close()
         self._voice.leave()
         self._log.info("left")

@@ -5,7 +5,6 @@ import os
 import typer
 
 from cachewarden.cli.face import face_of, finish
-from cachewarden.service import run_service
 
 
 def register(app: typer.Typer) -> None:
@@ -28,5 +27,8 @@ def run(ctx: typer.Context) -> None:
     one is refused, and the old one stays in force); SIGTERM ends it within seconds, and no entry is left
     half evicted.
     """
+    # Here, because the servers and schedulers that it brings along cost every other command half a second.
+    from cachewarden.service.running import run_service  # noqa: PLC0415
+
     face = face_of(ctx)
     finish(run_service(face.files, user=face.user, environ=os.environ))
