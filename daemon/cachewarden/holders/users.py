@@ -66,7 +66,7 @@ def _uses(pid: str, inodes: AbstractSet[Inode], peek: Peeker) -> Iterator[tuple[
 
 
 def _maps(pid: str, inodes: AbstractSet[Inode]) -> Iterator[tuple[Inode, str]]:
-    """Mappings as an ordinary user sees them: following map_files takes a capability (proc_pid_map_files(5))."""
+    """As an ordinary user sees them: following map_files takes a capability, proc_pid_map_files(5)."""
     with suppress(OSError), open(f"/proc/{pid}/maps", "rb") as lines:
         for line in lines:
             device, inode = line.split(maxsplit=5)[3:5]
