@@ -36,10 +36,12 @@ class Figures:
         self._silent: frozenset[str] = frozenset()
         self._ghosts: dict[bytes, int] = {}
 
-    def set_service(self, service: ServiceFigures) -> None:
-        """The service's own figures changed."""
+    def reloaded(self, now_ns: int, *, successful: bool) -> None:
+        """The configuration was read again, or could not be."""
         with self._lock:
-            self._service = service
+            self._service = replace(self._service, config_last_reload_successful=successful)
+            if successful:
+                self._service = replace(self._service, config_last_reload_success_ns=now_ns)
 
     def set_locations(self, there: Collection[LocationSpec], missing: Collection[LocationSpec]) -> None:
         """The locations in force, and those that are configured and not there."""

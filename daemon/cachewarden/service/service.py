@@ -19,7 +19,7 @@ from cachewarden.enforce.surveyor import Means
 from cachewarden.errors import CachewardenError, ConfigurationError
 from cachewarden.evict import TRASH_NAME, raise_descriptor_limit
 from cachewarden.holders import Machine
-from cachewarden.http import Address, Content, HttpServer
+from cachewarden.http import Content
 from cachewarden.kernel.leases import ignore_sigio
 from cachewarden.ledger import PinStore, open_ledger
 from cachewarden.logs import AuditFile, Changes, configure, get_logger
@@ -30,6 +30,7 @@ from cachewarden.paths import show
 from cachewarden.schedule import Schedule
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
+from cachewarden.service.door import Door
 from cachewarden.service.figures import Figures
 from cachewarden.service.listening import Listening
 from cachewarden.service.lookout import Lookout
@@ -106,7 +107,7 @@ class Service:
         )
         self._dispatcher = Dispatcher(organs, daemon.settle)
         self._lookout = Lookout(self._settings)
-        self._http: HttpServer | None = None
+        self._door = Door(self._content(), self._clock)
         for notice in self._ledger.take_notices():
             self._log.warning(notice)
 
@@ -192,7 +193,7 @@ class Service:
             if wait_seconds and self._said.once(("hung", name)):
                 self._log.warning("its filesystem does not answer", location=name)
 
-    def _configure(self, before: Settings | None = None) -> None:
+    def _configure(self) -> None:
         """Put what the configuration says of the service itself into force. Raises ListenError."""
         daemon = self._settings.daemon
         self._schedule.configure(daemon.interval, daemon.schedule, daemon.quiet_hours)
@@ -201,16 +202,7 @@ class Service:
         for warning in self._settings.warnings:
             if self._said.once(("warning", warning)):
                 self._log.warning(warning)
-        if daemon.http is None:
-            if self._http is not None:
-                self._http.stop()
-            self._http = None
-        elif self._http is None or before is None or before.daemon.http != daemon.http:
-            fresh = HttpServer(str(Address(*daemon.http)), self._content(), self._clock)
-            fresh.start()  # before the old one ends: when it cannot be bound, the old one goes on
-            if self._http is not None:
-                self._http.stop()
-            self._http = fresh
+        self._door.open(daemon.http)
 
     def _reload_configuration(self) -> None:
         self._notify.reloading("reading the configuration again")
@@ -219,7 +211,7 @@ class Service:
             self._settings = self._load()
             self._keep_directories(before)
             configure(self._settings.daemon.log_format)
-            self._configure(before)
+            self._configure()
         except (CachewardenError, ValueError) as error:
             self._settings = before
             problems = error.problems if isinstance(error, ConfigurationError) else [str(error)]
@@ -244,13 +236,7 @@ class Service:
 
     def _reloaded(self, how: str, *, successful: bool) -> None:
         self._voice.reload = how
-        service = self._figures.snapshot().service
-        success_ns = self._clock.wall_ns() if successful else service.config_last_reload_success_ns
-        self._figures.set_service(
-            replace(
-                service, config_last_reload_successful=successful, config_last_reload_success_ns=success_ns
-            )
-        )
+        self._figures.reloaded(self._clock.wall_ns(), successful=successful)
 
     def _tell(self) -> None:
         modes = {spec.key: self._watcher.mode(spec.key) for spec in self._territory.locations}
@@ -298,8 +284,7 @@ class Service:
     def _leave(self) -> None:
         self._stopping.set()
         self._notify.stopping("finishing")
-        if self._http is not None:
-            self._http.stop()
+        self._door.close()
         self._schedule.stop()
         if not self._dispatcher.end(_LEAVE_SECONDS):
             self._log.warning(

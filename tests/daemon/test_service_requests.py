@@ -1,0 +1,56 @@
+"""Which passes are wanted, and when: a thousand events make one pass."""
+
+from cachewarden.service.requests import Requests
+
+SECOND = 10**9
+
+
+def test_a_change_waits_until_it_was_quiet_for_the_settling_time():
+    requests = Requests(settle_ns=SECOND)
+    requests.changed("disk", 0)
+    assert requests.take_due(SECOND - 1) == []
+    requests.changed("disk", SECOND - 1)
+    assert requests.take_due(SECOND) == []
+    assert requests.take_due(2 * SECOND) == ["disk"]
+    assert requests.take_due(3 * SECOND) == []
+
+
+def test_a_writer_that_never_pauses_cannot_put_a_pass_off_for_ever():
+    requests = Requests(settle_ns=SECOND)
+    due = []
+    for tenth in range(200):
+        requests.changed("disk", tenth * SECOND // 10)
+        due += requests.take_due(tenth * SECOND // 10)
+    assert due == ["disk"]
+
+
+def test_a_thousand_changes_make_one_pass():
+    requests = Requests(settle_ns=SECOND)
+    for number in range(1000):
+        requests.changed("disk", number)
+    assert requests.take_due(2 * SECOND) == ["disk"]
+
+
+def test_what_is_wanted_is_due_at_once_also_while_a_pass_rests():
+    requests = Requests(settle_ns=SECOND)
+    requests.finished("disk", 0, 100 * SECOND)
+    requests.wanted("disk", 101 * SECOND)
+    assert requests.take_due(101 * SECOND) == ["disk"]
+
+
+def test_passes_that_changes_ask_for_take_a_fifth_of_the_time_at_most():
+    requests = Requests(settle_ns=SECOND)
+    requests.finished("disk", 0, 10 * SECOND)
+    requests.changed("disk", 11 * SECOND)
+    assert requests.take_due(49 * SECOND) == []
+    assert requests.take_due(50 * SECOND) == ["disk"]
+
+
+def test_groups_do_not_wait_for_each_other_and_dropped_ones_are_forgotten():
+    requests = Requests(settle_ns=SECOND)
+    requests.finished("slow", 0, 100 * SECOND)
+    requests.changed("slow", 100 * SECOND)
+    requests.changed("quick", 100 * SECOND)
+    assert requests.take_due(102 * SECOND) == ["quick"]
+    requests.forget({"quick"})
+    assert requests.take_due(1000 * SECOND) == []
