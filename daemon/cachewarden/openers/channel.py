@@ -58,7 +58,6 @@ class Channel:
         self.events = 0
         self.overflow_boot_ns: int | None = None
         self.broken: str | None = None
-        self._found: dict[str, Mapping[bytes, Place]] = {}
         self._silent: set[bytes] = set()
         self._notices: list[str] = []
         self._ignored = ignored
@@ -148,9 +147,8 @@ class Channel:
         with self.lock:
             self._drain()
             self.books[book.key] = book
-            if self._found.get(book.key) is found:
+            if self.index.has(book.key, found):
                 return
-            self._found[book.key] = found
             before = self.index.replace(book.key, found)
             for move in moves(before, found):
                 old = self.books.get(move.old_key)
@@ -182,7 +180,6 @@ class Channel:
         with self.lock:
             self.index.remove(key)
             self.books.pop(key, None)
-            self._found.pop(key, None)
 
     def heed_all(self) -> None:
         """Hear of all directories again, because a location is added. Raises OSError."""

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from cachewarden.inventory import Entry
@@ -33,12 +33,12 @@ class Marker(Protocol):
         """A directory of which single files are entries. Raises OSError."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Ground:
     """What some paths consist of. `complete` is false when a part could not be looked at."""
 
-    directories: set[bytes] = field(default_factory=set)
-    files: set[tuple[bytes, bytes]] = field(default_factory=set)
+    directories: tuple[bytes, ...] = ()
+    files: tuple[tuple[bytes, bytes], ...] = ()
     complete: bool = True
 
 
@@ -77,14 +77,15 @@ class Surveyor:
 
     def of(self, paths: Iterable[bytes]) -> Ground:
         """The ground of some paths; what is not there is not in it."""
-        ground = Ground()
+        directories: list[bytes] = []
+        files: list[tuple[bytes, bytes]] = []
+        complete = True
         for path in paths:
             try:
-                self._add(path, ground)
+                self._add(path, directories, files)
             except OSError as error:
-                if error.errno not in ABSENT:
-                    ground.complete = False
-        return ground
+                complete = complete and error.errno in ABSENT
+        return Ground(tuple(directories), tuple(files), complete)
 
     def still(self, paths: Iterable[bytes], ground: Ground) -> bool:
         """Whether what is known of unchanged paths can be used again; marks their shared directories anew.
@@ -99,15 +100,14 @@ class Surveyor:
             return False
         return all(handle in handles for handle, _ in ground.files)
 
-    def _add(self, path: bytes, ground: Ground) -> None:
+    def _add(self, path: bytes, directories: list[bytes], files: list[tuple[bytes, bytes]]) -> None:
         parent, name = split_path(path)
         fd = self._open_parent(parent)
         found = os.stat(name, dir_fd=fd, follow_symlinks=False)
         if stat.S_ISDIR(found.st_mode):
-            for directory in self._walk(path, name, fd):
-                ground.directories.add(directory)
+            directories += self._walk(path, name, fd)
         else:
-            ground.files.add((self._shared_handle(parent), name))
+            files.append((self._shared_handle(parent), name))
 
     def _open_parent(self, parent: bytes) -> int:
         if self._parent is None or self._parent[0] != parent:

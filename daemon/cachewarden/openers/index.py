@@ -11,9 +11,12 @@ from cachewarden.openers.elsewhere import Where
 Names = tuple[bytes, ...]  # of entries
 
 
-@dataclass(slots=True)
+_NO_NAMES: Mapping[bytes, Names] = {}
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """One directory in the location `key`. `entries`: whose directory it is.
+    """A directory in the location `key`, or all those with the same owners. `entries`: whose it is.
 
     `names`: single files in it that are (parts of) entries; with any of them it is shared, and only events
     with names tell who was used.
@@ -21,7 +24,7 @@ class Place:
 
     key: str
     entries: Names = ()
-    names: dict[bytes, Names] = field(default_factory=dict)
+    names: Mapping[bytes, Names] = field(default_factory=lambda: _NO_NAMES)
 
     def all_entries(self) -> set[bytes]:
         """Whatever may be meant by an open somewhere in it."""
@@ -32,19 +35,23 @@ def places(
     key: str, directories: Iterable[tuple[bytes, bytes]], files: Iterable[tuple[Where, bytes]]
 ) -> dict[bytes, Place]:
     """Places from (handle, entry) of directories and ((handle, name), entry) of single files."""
-    found: dict[bytes, Place] = {}
+    owners: dict[bytes, Names] = {}
     for handle, entry in directories:
-        place = found.get(handle)
-        if place is None:
-            found[handle] = Place(key, (entry,))
-        elif entry not in place.entries:
-            place.entries += (entry,)
+        owners[handle] = _with(owners.get(handle, ()), entry)
+    named: dict[bytes, dict[bytes, Names]] = {}
     for (handle, name), entry in files:
-        place = found.setdefault(handle, Place(key))
-        known = place.names.get(name, ())
-        if entry not in known:
-            place.names[name] = (*known, entry)
+        names = named.setdefault(handle, {})
+        names[name] = _with(names.get(name, ()), entry)
+    same: dict[Names, Place] = {}  # an entry of many directories needs one place
+    found = {handle: same.setdefault(names, Place(key, names)) for handle, names in owners.items()}
+    found |= {handle: Place(key, owners.get(handle, ()), names) for handle, names in named.items()}
     return found
+
+
+def _with(names: Names, entry: bytes) -> Names:
+    if not names:
+        return (entry,)
+    return names if entry in names else (*names, entry)
 
 
 class Index:
@@ -52,8 +59,12 @@ class Index:
 
     def __init__(self) -> None:
         self._places: dict[bytes, Place] = {}
-        self._handles: dict[str, set[bytes]] = {}
+        self._found: dict[str, Mapping[bytes, Place]] = {}
         self.get = self._places.get
+
+    def has(self, key: str, found: Mapping[bytes, Place]) -> bool:
+        """Whether these very places are those of the location already."""
+        return self._found.get(key) is found
 
     def replace(self, key: str, found: Mapping[bytes, Place]) -> dict[bytes, Place]:
         """A location was looked at again.
@@ -63,25 +74,17 @@ class Index:
         before = self.remove(key)
         before |= {handle: self._places[handle] for handle in found if handle in self._places}
         self._places.update(found)
-        self._handles[key] = set(found)
+        self._found[key] = found
         return before
 
     def remove(self, key: str) -> dict[bytes, Place]:
         """A location is no more. Returns the places it had."""
         had: dict[bytes, Place] = {}
-        for handle in self._handles.pop(key, ()):
+        for handle in self._found.pop(key, ()):
             place = self._places.get(handle)
             if place is not None and place.key == key:  # otherwise it was moved into another location
                 had[handle] = self._places.pop(handle)
         return had
-
-    def __contains__(self, handle: bytes) -> bool:
-        return handle in self._places
-
-    @property
-    def keys(self) -> frozenset[str]:
-        """The locations that were looked at."""
-        return frozenset(self._handles)
 
 
 @dataclass(frozen=True, slots=True)
