@@ -101,6 +101,7 @@ class Enforcer:
                 clock=self.means.clock,
                 lease_trusted=found.lease_trusted,
                 openers=self._openers(found),
+                at=self.means.at,
             )
         )
         work = Work(

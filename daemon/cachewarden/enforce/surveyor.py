@@ -1,7 +1,7 @@
 """Looking at a group of locations: their locks, what a killed process left, a survey of each."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -25,12 +25,17 @@ from cachewarden_policies.reasons import Outcome
 Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
 
+def nothing_to_do(step: str) -> None:
+    """Nobody interferes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Means:
     """What a pass needs of the world. `trusted` are the users whose links on the way are followed.
 
     `opens` sees opens; None where nobody asks for them. `opens_since_start`: it was there all the time,
-    so that "no living process opened it" is knowledge and not ignorance.
+    so that "no living process opened it" is knowledge and not ignorance. `at` is called between the steps of
+    evictions, see `Evictor`: a place for tests to interfere and to measure.
     """
 
     ledger: Ledger
@@ -43,6 +48,7 @@ class Means:
     journal: Journal = field(default_factory=Silent)
     opens: Opens | None = None
     opens_since_start: bool = False
+    at: Callable[[str], None] = nothing_to_do
 
 
 @dataclass(frozen=True, slots=True)
