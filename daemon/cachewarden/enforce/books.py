@@ -20,8 +20,8 @@ def record_evictions(ledger: Ledger, work: Work, now_ns: int) -> None:
         EvictionRow(now_ns, spec.key, spec.name, spec.path, each.entry, 0, 0, EvictReason.REQUESTED, "failed")
         for each in work.failed.values()
     ]
-    if rows:
-        ledger.record_evictions(rows, now_ns)
+    if rows or work.intents:
+        ledger.record_evictions(rows, now_ns, work.intents)
 
 
 def _row(spec: LocationSpec, each: EvictedEntry, outcome: str, now_ns: int) -> EvictionRow:

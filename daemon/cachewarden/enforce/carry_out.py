@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.work import Work
+from cachewarden.evict import Victim
 from cachewarden.kernel.statfs import usage
 from cachewarden.kernel.syncfs import syncfs
 from cachewarden.report import (
@@ -43,7 +44,12 @@ class Scene:
     elsewhere: Sequence[Location]
     pools: Sequence[Pool]
     filesystems: list[Filesystem]
+    intend: Callable[[Work, Sequence[Verdict], Sequence[Victim]], None]  # told of victims ahead of the try
     requested: bool = False  # somebody named the victim: that is the reason then
+
+    def named(self, verdict: Verdict) -> Verdict:
+        """The verdict with the reason that people are told."""
+        return replace(verdict, reason=EvictReason.REQUESTED) if self.requested else verdict
 
     def plan(self) -> Plan:
         """Plan with what is known now."""
@@ -89,15 +95,15 @@ def _round(
             journal.planned(work.survey.spec, sum(verdict.gain_bytes for verdict in mine))
         removed: set[int] = set()
         vetoes: dict[int, KeepReason] = {}
-        for together in _independent(work, mine):
+        for together in _independent(work, [scene.named(verdict) for verdict in mine]):
             if stop():
                 break
             gone = work.removed | {work.numbers[index] for index in removed}
             victims = [work.victims.of(work.numbers[verdict.index], gone) for verdict in together]
+            scene.intend(work, together, victims)
             outcomes = work.evictor.evict_all(victims, stop)
             for verdict, outcome in zip(together, outcomes, strict=False):  # fewer outcomes: stopped
-                reason = EvictReason.REQUESTED if scene.requested else verdict.reason
-                veto = _book(work, replace(verdict, reason=reason), outcome, journal)
+                veto = _book(work, verdict, outcome, journal)
                 if veto is None:
                     removed.add(verdict.index)
                 else:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
-from cachewarden.enforce import books, reporting
+from cachewarden.enforce import books, intents, reporting
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.scopes import filesystems, pools
@@ -183,6 +183,9 @@ class Enforcer:
             elsewhere=elsewhere,
             pools=[_within(pool, known) for pool in joint],
             filesystems=filesystems([work.survey for work in works], orders.requested_free),
+            intend=lambda work, verdicts, victims: intents.note(
+                self.means.ledger, work, verdicts, victims, findings.now_ns
+            ),
             requested=orders.requested,
         )
         return carry_out(scene, self.means.journal, stop, self._look_around)

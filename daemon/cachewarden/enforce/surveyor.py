@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
+from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal, Silent
 from cachewarden.enforce.opens import Opens, uses, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
-from cachewarden.evict import Fate, Trash, recover
+from cachewarden.evict import Fate, Recovered, Trash, recover
 from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount, foreign_mounts
@@ -91,9 +92,8 @@ class Surveyor:
                 try:
                     if locked:
                         trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
-                        self._recover(spec, root, trashes[spec.key])
-                    found = self.survey(spec, root, guards, now_ns)
-                    if locked and self._recover(spec, root, trashes[spec.key], _inner_directories(found)):
+                        found = self._taken_up(spec, root, trashes[spec.key], guards, now_ns)
+                    else:
                         found = self.survey(spec, root, guards, now_ns)
                     surveys.append(found)
                 except LocationUnavailableError as error:
@@ -160,18 +160,31 @@ class Surveyor:
         history = self.means.opens_since_start and survey.opens_seen
         return history and inuse_complete(survey.spec, survey.mount, guards)
 
+    def _taken_up(
+        self, spec: LocationSpec, root: tuple[int, Mount], trash: Trash, guards: Guards, now_ns: int
+    ) -> Survey:
+        """The survey of a location in which what a killed process left is finished, back, and booked."""
+        left = self._recover(spec, root, trash)
+        found = self.survey(spec, root, guards, now_ns)
+        inside = self._recover(spec, root, trash, _inner_directories(found))
+        if any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in inside):
+            found = self.survey(spec, root, guards, now_ns)
+        for notice in settle(self.means.ledger, spec, root[0], [*left, *inside], now_ns):
+            self.means.journal.notice(notice)
+        return found
+
     def _recover(
         self,
         spec: LocationSpec,
         root: tuple[int, Mount],
         trash: Trash,
         directories: Iterable[bytes] = (b"",),
-    ) -> bool:
-        """Finish or take back what a killed process left; whether there was anything."""
+    ) -> list[Recovered]:
+        """Finish or take back what a killed process left."""
         found = recover(trash, directories, lease_trusted=lease_trusted(root[1]))
         for each in found:
             self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
-        return any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in found)
+        return found
 
 
 def _inner_directories(found: Survey) -> set[bytes]:

@@ -34,6 +34,7 @@ class Work:
     spared: dict[bytes, SparedEntry] = field(default_factory=dict)
     failed: dict[bytes, FailedEntry] = field(default_factory=dict)
     sighted: dict[bytes, tuple[Holder, ...]] = field(default_factory=dict)  # plainly in use, with holders
+    intents: list[int] = field(default_factory=list)  # noted in the ledger, to be settled with the rest
     changed: bool = False  # something changed under way: measure again before the pass ends
     disk_bytes: int = 0  # what the filesystem should have got back
     disk_inodes: int = 0

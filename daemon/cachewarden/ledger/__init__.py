@@ -1,5 +1,6 @@
 """What must survive a restart: entries seen, last use, evictions, states of locations; and pins."""
 
+from cachewarden.ledger.intents import Intent
 from cachewarden.ledger.ledger import Ledger, open_ledger
 from cachewarden.ledger.pins import Pin, Pins, PinStore, covers
 from cachewarden.ledger.service import (
@@ -13,6 +14,7 @@ from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, Loc
 __all__ = [
     "FOREVER",
     "EvictionRow",
+    "Intent",
     "Ledger",
     "LocationChanges",
     "LocationState",

@@ -1,12 +1,13 @@
 """The ledger: what must survive a restart, in the words of passes and commands."""
 
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Self, Unpack, cast
 
 from cachewarden.ledger import rows
+from cachewarden.ledger.intents import Intents, ending
 from cachewarden.ledger.openers import OpenerRows
 from cachewarden.ledger.pending import Change, Key, Kind, Row
 from cachewarden.ledger.schema import STEPS, Step
@@ -34,6 +35,7 @@ class Ledger:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self.intents = Intents(store)
         self.openers = OpenerRows(store)
 
     def __enter__(self) -> Self:
@@ -166,9 +168,14 @@ class Ledger:
                     changes["entries", (key, name)] = Change(Kind.AMEND, columns)
             self._store.write(changes, now_ns)
 
-    def record_evictions(self, evictions: Sequence[EvictionRow], now_ns: int) -> None:
-        """Add to the history, oldest first. What was removed or is gone is no entry any more."""
-        changes: dict[tuple[str, Key], Change] = {}
+    def record_evictions(
+        self, evictions: Sequence[EvictionRow], now_ns: int, settled: Collection[int] = ()
+    ) -> None:
+        """Add to the history, oldest first. What was removed or is gone is no entry any more.
+
+        `settled` are the ids of intents that have their outcome now, in the same transaction.
+        """
+        changes = ending(settled)
         for row in evictions:
             changes["evictions", (secrets.randbits(62),)] = rows.evicted(row)
             if row.outcome in ("removed", "gone"):

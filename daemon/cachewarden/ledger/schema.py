@@ -51,6 +51,14 @@ VERSION_1: Step = (
         {_columns("blob", "path entry", _REQUIRED)},
         {_columns("integer", "last_use_ns refetched_ns")}, {_columns("text", "last_use_source")}
     )""",
+    # What an eviction in hand will be booked as should its process be killed.
+    f"""CREATE TABLE intents (
+        id INTEGER PRIMARY KEY,
+        {_columns("integer", "time_ns bytes freed_bytes ino", _REQUIRED)},
+        {_columns("text", "location name reason", _REQUIRED)},
+        {_columns("blob", "path entry witness", _REQUIRED)},
+        {_columns("integer", "last_use_ns")}, {_columns("text", "last_use_source")}
+    )""",
     # Pids and times since the boot mean something in one boot only; `comm` is a name of any bytes.
     f"""CREATE TABLE openers (
         {_columns("text", "boot_id location", _REQUIRED)}, {_columns("blob", "entry", _REQUIRED)},
@@ -72,5 +80,6 @@ KEYS = {
     "locations": ("key",),
     "entries": ("location", "name"),
     "evictions": ("id",),
+    "intents": ("id",),
     "openers": ("boot_id", "location", "entry", "pid", "start_ticks"),
 }
