@@ -98,17 +98,50 @@ class Batch:
 
     def _take_away(self) -> None:
         means = self._means
-        self._lease()
-        means.at("leased")
-        self._check_door()
-        for case in self._open:
-            move(means.trash, case)
+        self._began_ns = means.clock.monotonic_ns()
+        for number, case in enumerate(self.cases):
+            if number and self._since_ns() > _LEASING_NS:
+                self._leave_for_later(number)
+                break
+            if case.open:
+                self._take(case)
         means.at("moved")
         self._verify()
         means.at("verified")
-        self._put_back([case for case in self.cases if not case.open])
         self._commit()
         means.at("committed")
+
+    def _take(self, case: Case) -> None:
+        """Lease and move one victim, and have it back at once where somebody was quicker.
+
+        One victim after the other, and not one step for all: whoever opens it by path waits for this one
+        alone. After the move nobody new comes by path, so that who came before is at the door by now; he
+        must not wait for the looks that follow, and nobody is to find the place empty and fill it meanwhile.
+        """
+        with judging(case):
+            steps.lease(case)
+            self._means.at("leased")
+            self._check_door(case)
+            move(self._means.trash, case)
+            if case.open:
+                steps.check_leases(case)
+        if not case.open:
+            self._give_up(case)
+
+    def _give_up(self, case: Case) -> None:
+        self._put_back([case])
+        case.holding.release_files()
+
+    def _since_ns(self) -> int:
+        return self._means.clock.monotonic_ns() - self._began_ns
+
+    def _leave_for_later(self, number: int) -> None:
+        for later in self.cases[number:]:
+            later.holding.release_files()
+            later.holding.release_directories()
+            if later in self.too_large:
+                self.too_large.remove(later)
+        del self.cases[number:]
 
     def _open_all(self, ground: Ground) -> None:
         self._means.openers.drain()
@@ -157,31 +190,11 @@ class Batch:
             for case in self._open:
                 self._set_aside(case)
 
-    def _lease(self) -> None:
-        clock = self._means.clock
-        self._began_ns = clock.monotonic_ns()
-        for number, case in enumerate(self.cases):
-            if number and clock.monotonic_ns() - self._began_ns > _LEASING_NS:
-                for later in self.cases[number:]:
-                    later.holding.release_files()
-                    later.holding.release_directories()
-                    if later in self.too_large:
-                        self.too_large.remove(later)
-                del self.cases[number:]
-                return
-            if case.open:
-                with judging(case):
-                    steps.lease(case)
-            if not case.open:
-                case.holding.release_files()
-
-    def _check_door(self) -> None:
+    def _check_door(self, case: Case) -> None:
         self._means.openers.drain()
-        for case in self._open:
-            with judging(case):
-                if self._means.openers.holds(case.victim.name):
-                    raise StaysError(KeepReason.LIVE_OPENER)
-                steps.check_door(case)
+        if self._means.openers.holds(case.victim.name):
+            raise StaysError(KeepReason.LIVE_OPENER)
+        steps.check_door(case)
 
     def _verify(self) -> None:
         if not self._open:
@@ -202,8 +215,10 @@ class Batch:
                 steps.check_standing(case, sight)
                 steps.verify(case)
                 steps.check_leases(case)
-                if means.clock.monotonic_ns() - self._began_ns > _PATIENCE_NS:
+                if self._since_ns() > _PATIENCE_NS:
                     raise StaysError(KeepReason.UNKNOWN)
+            if not case.open:
+                self._give_up(case)
 
     def _put_back(self, cases: list[Case]) -> None:
         for case in reversed(cases):

@@ -1,6 +1,7 @@
 """The first half of an eviction: everything up to the leases, which are given back. Nothing moves."""
 
-from cachewarden.evict.batch import Batch
+from cachewarden.evict import case as steps
+from cachewarden.evict.batch import Batch, judging
 from cachewarden.evict.ground import Ground
 from cachewarden.evict.locks import SoftLocks
 
@@ -15,8 +16,11 @@ class Probe(Batch):
             self._open_all(ground)
             if self._open:
                 self._look_before()
-                self._lease()
-                self._check_door()
+            for case in self._open:
+                with judging(case):
+                    steps.lease(case)
+                    self._check_door(case)
+                case.holding.release_files()
         finally:
             self._release(ground)
         self._name_holders()
