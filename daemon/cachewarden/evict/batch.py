@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from cachewarden.clock import Clock
 from cachewarden.evict import case as steps
 from cachewarden.evict.case import Case
+from cachewarden.evict.fallback import Fallback
 from cachewarden.evict.ground import Ground
 from cachewarden.evict.holding import Hands, Holding
 from cachewarden.evict.husks import remove_husks
@@ -37,6 +38,7 @@ class Means:
     clock: Clock
     now_ns: int
     at: Callable[[str], None]
+    fallback: Fallback | None = None
 
     def busy(self, sight: Sight, fd: int) -> AbstractSet[bytes] | None:
         """What is mounted beneath a directory; None when that cannot be found out."""
@@ -124,6 +126,7 @@ class Batch:
             self._check_door(case)
             move(self._means.trash, case)
             if case.open:
+                steps.check_directories(case)
                 steps.check_leases(case)
         if not case.open:
             self._give_up(case)
@@ -156,8 +159,11 @@ class Batch:
                 self._refuse(victim, error)
             else:
                 self.cases.append(case)
-                if self._means.openers.holds(victim.name):
-                    case.stays = StaysError(KeepReason.LIVE_OPENER)
+                with judging(case):
+                    if self._means.openers.holds(victim.name):
+                        raise StaysError(KeepReason.LIVE_OPENER)
+                    if self._means.fallback is not None:
+                        self._means.fallback.check_layer(case)
 
     def _refuse(self, victim: Victim, error: StaysError | AbsentError | TooManyError) -> None:
         case = Case(victim, Holding(self._hands))
@@ -185,10 +191,20 @@ class Batch:
                     raise StaysError(KeepReason.UNKNOWN)
                 steps.check_mounts(case, busy)
                 steps.check_standing(case, sight)
+        self._ask_second_witness()
         if self._means.clock.monotonic_ns() - began > _LEASING_NS:
             # So many processes that a second look would not fit into the second: no leases meanwhile.
             for case in self._open:
                 self._set_aside(case)
+
+    def _ask_second_witness(self) -> None:
+        means = self._means
+        if means.fallback is None or not self._open:
+            return
+        seen = means.fallback.look(self._open, means.surroundings)
+        for case in self._open:
+            with judging(case):
+                means.fallback.check_users(case, seen)
 
     def _check_door(self, case: Case) -> None:
         self._means.openers.drain()
@@ -205,6 +221,7 @@ class Batch:
         fds = {piece.here[0] for case in self._open for piece in case.pieces}
         busy = {fd: means.busy(sight, fd) for fd in fds}
         known = {fd: paths for fd, paths in busy.items() if paths is not None}
+        self._ask_second_witness()
         for case in self._open:
             with judging(case):
                 if means.openers.holds(case.victim.name):

@@ -21,6 +21,7 @@ from typing import Self
 from cachewarden.clock import Clock
 from cachewarden.evict.batch import Batch, Means
 from cachewarden.evict.case import Case  # noqa: TC001 - the same
+from cachewarden.evict.fallback import Fallback, fallback_for
 from cachewarden.evict.probe import Probe
 from cachewarden.evict.room import descriptor_room
 from cachewarden.evict.rounds import evict_in_rounds
@@ -44,10 +45,11 @@ class Evictor:
     """Evicts victims of one location. Use it in `with`, or close it; one pass, one Evictor.
 
     `trash` stays the caller's. `now_ns` is the pass's wall clock (for the age of soft locks), `clock` is
-    read for the second only. `lease_trusted` is false on overlays, network and unknown filesystems and
-    what is exported: then every victim is spared as unknown. `room` is how many descriptors a batch may
-    open at most, beside what the process's own limit allows. `at` is called between the steps, with
-    "opened", "leased", "moved", "verified", "committed", "released": a place for tests to interfere.
+    read for the second only. `lease_trusted` is false on overlays, network and unknown filesystems: then
+    a `fallback` has to agree (None: the one for the filesystem), and without one every victim is spared
+    as unknown. `room` is how many descriptors a batch may open at most, beside what the process's
+    own limit allows. `at` is called between the steps, with "opened", "leased", "moved", "verified",
+    "committed", "released": a place for tests to interfere.
     Raises ValueError outside the main thread when nobody called `leases.ignore_sigio` before.
     """
 
@@ -60,14 +62,16 @@ class Evictor:
         clock: Clock,
         openers: LiveOpeners | None = None,
         lease_trusted: bool = True,
+        fallback: Fallback | None = None,
         room: int = _ROOM,
         at: Callable[[str], None] = _nothing,
     ) -> None:
         leases.ignore_sigio()
         self._trash = trash
-        self._trusted = lease_trusted
+        doubted = None if lease_trusted else fallback or fallback_for(trash.root_fd)
+        self._proves = True if lease_trusted else False if doubted is None else None  # None: not tried yet
         self._room = min(room, descriptor_room())
-        self._means = Means(trash, surroundings, openers or NoOpeners(), clock, now_ns, at)
+        self._means = Means(trash, surroundings, openers or NoOpeners(), clock, now_ns, at, doubted)
         self._unlinking = ThreadPoolExecutor(1, thread_name_prefix="unlink")
         self._pending: Future[None] | None = None
 
@@ -96,7 +100,7 @@ class Evictor:
         `stop` is asked between batches; then the outcomes are fewer than the victims, in their order. A
         victim's `shared_out` must not depend on what becomes of another one in the same call.
         """
-        if not self._trusted:
+        if not self._can_prove():
             return [Spared(KeepReason.UNKNOWN) for _ in victims]
         done: list[Case] = []
         todo = list(victims)
@@ -106,7 +110,7 @@ class Evictor:
             batch.run()
             done += batch.cases
             self._unlink_beside(batch)
-            for case in batch.too_large:
+            for case in batch.too_large if self._means.fallback is None else ():
                 self._settle()
                 evict_in_rounds(self._means, case)
             todo = todo[len(batch.cases) :]
@@ -118,18 +122,25 @@ class Evictor:
 
         Nothing is moved. One that is too large to be leased as a whole counts as one that would go.
         """
-        if not self._trusted:
+        if not self._can_prove():
             return [Spared(KeepReason.UNKNOWN) for _ in victims]
         done: list[Case] = []
         todo = list(victims)
         while todo:
             batch = Probe(self._means, todo[: _fitting(todo, self._room)], self._room)
             batch.run()
-            for case in batch.too_large:
+            for case in batch.too_large if self._means.fallback is None else ():
                 case.outcome = None
             done += batch.cases
             todo = todo[len(batch.cases) :]
         return [case.outcome for case in done]
+
+    def _can_prove(self) -> bool:
+        """Whether it can be found out here that nobody uses an entry."""
+        if self._proves is None:
+            fallback = self._means.fallback
+            self._proves = fallback is not None and fallback.works(self._trash)
+        return self._proves
 
     def _unlink_beside(self, batch: Batch) -> None:
         self._settle()

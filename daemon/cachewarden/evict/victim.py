@@ -1,6 +1,6 @@
 """What eviction is asked to do, and what it asks of others: values and narrow interfaces."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
@@ -58,6 +58,18 @@ class Sight(Protocol):
         """
 
 
+class Used(Protocol):
+    """Who has some files open or mapped."""
+
+    @property
+    def users(self) -> Mapping[Inode, Sequence[Holder]]:
+        """The processes that use each inode; pids only, as in `Sight.standing_in`."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether no process of this machine uses an inode that is not in `users`."""
+
+
 class Surroundings(Protocol):
     """Looks at processes and mounts; `holders.Machine` is the one for the real machine.
 
@@ -67,6 +79,9 @@ class Surroundings(Protocol):
 
     def look(self) -> Sight:
         """Look now, once for a batch of victims."""
+
+    def using(self, inodes: AbstractSet[Inode]) -> Used:
+        """Look now who has `inodes` open or mapped, for where leases do not tell all. Waits for nothing."""
 
     def who(self, inodes: AbstractSet[Inode]) -> Mapping[Inode, tuple[Holder, ...]]:
         """The processes that use each of `inodes`, with names, for people. May be slow."""

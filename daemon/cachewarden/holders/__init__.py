@@ -4,5 +4,17 @@ from cachewarden.holders.ghosts import deleted_open
 from cachewarden.holders.machine import Machine
 from cachewarden.holders.processes import Inode, Snapshot, Standing, snapshot
 from cachewarden.holders.users import who
+from cachewarden.holders.uses import Uses, sees_all_processes, uses
 
-__all__ = ["Inode", "Machine", "Snapshot", "Standing", "deleted_open", "snapshot", "who"]
+__all__ = [
+    "Inode",
+    "Machine",
+    "Snapshot",
+    "Standing",
+    "Uses",
+    "deleted_open",
+    "sees_all_processes",
+    "snapshot",
+    "uses",
+    "who",
+]

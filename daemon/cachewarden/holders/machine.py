@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from cachewarden.holders.processes import Inode, Snapshot, snapshot
 from cachewarden.holders.sight import Sighting, in_sight
 from cachewarden.holders.users import named, who
+from cachewarden.holders.uses import Uses, uses
 from cachewarden.mountinfo import ForeignMounts, busy_below, foreign_mounts
 from cachewarden.report import Holder
 
@@ -45,6 +46,10 @@ class Machine:
         view = View(snapshot(), foreign_mounts())
         self.complete = view.complete
         return view
+
+    def using(self, inodes: AbstractSet[Inode]) -> Uses:
+        """Who has `inodes` open or mapped, pids only, and whether all processes could be looked at."""
+        return uses(inodes)
 
     def who(self, inodes: AbstractSet[Inode]) -> Mapping[Inode, tuple[Holder, ...]]:
         """The processes that use each of `inodes`, with names, for people."""
