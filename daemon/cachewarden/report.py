@@ -13,7 +13,7 @@ JSON_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who uses an entry. `kind`: open, mapped, cwd, root, exe, directory, mount, lock, lease."""
+    """Who uses an entry. `kind`: open, mapped, cwd, root, exe, directory, mount, lock, opener."""
 
     kind: str
     pid: int | None = None

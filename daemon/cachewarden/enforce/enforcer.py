@@ -23,6 +23,8 @@ from cachewarden_policies import situation
 from cachewarden_policies.reasons import KeepReason
 from cachewarden_policies.verdicts import Plan
 
+# Guards that are found before anything is tried, and count as spared like those found by trying.
+_BUSY = frozenset({KeepReason.IN_USE, KeepReason.LIVE_OPENER})
 Narrow = Callable[[Survey], Mapping[int, KeepReason]]
 
 
@@ -191,6 +193,11 @@ class Enforcer:
         return carry_out(scene, self.means.journal, stop, self._look_around)
 
     def _look_around(self, work: Work) -> None:
+        key, opens = work.key, self.means.opens
+        if opens is not None:
+            for entry in work.location.entries:
+                if entry.veto is KeepReason.LIVE_OPENER:
+                    work.sighted[entry.name] = self.means.surroundings.name(opens.openers(key, entry.name))
         work.see(in_use_at_sight(work.survey, self.means.surroundings))
 
     def _close(
@@ -203,7 +210,7 @@ class Enforcer:
         if orders.requested:
             report = reporting.of_request(report)
         for each in report.spared:
-            if each.entry in work.sighted and each.entry not in work.spared:
+            if each.reason in _BUSY and each.entry not in work.spared:
                 self.means.journal.spared(work.survey.spec, each, rolled_back=False)
         books.record_evictions(self.means.ledger, work, findings.now_ns)
         if not orders.requested:  # one entry by name says nothing of the location's limits

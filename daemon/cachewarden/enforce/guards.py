@@ -108,3 +108,12 @@ def inuse_complete(spec: LocationSpec, mount: Mount, guards: Guards) -> bool:
     could be looked at, and no other machine may use it.
     """
     return lease_trusted(mount) and guards.mounts.complete and not is_shared(spec, mount)
+
+
+def stronger(known: KeepReason | None, found: KeepReason) -> KeepReason:
+    """Of two hard guards on an entry, the one to show: the first that was found, except that a use at
+    this moment says more than that an opener lives.
+    """
+    if known is None or (known is KeepReason.LIVE_OPENER and found is KeepReason.IN_USE):
+        return found
+    return known

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from cachewarden.clock import Clock
+from cachewarden.enforce.guards import stronger
 from cachewarden.enforce.sightings import Surroundings, in_use_at_sight
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.victims import Victims
@@ -122,7 +123,7 @@ def _plan(
 
 def _with_veto(location: Location, index: int, reason: KeepReason) -> Location:
     entries = list(location.entries)
-    entries[index] = replace(entries[index], veto=entries[index].veto or reason)
+    entries[index] = replace(entries[index], veto=stronger(entries[index].veto, reason))
     return replace(location, entries=entries)
 
 

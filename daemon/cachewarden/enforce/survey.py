@@ -82,13 +82,14 @@ def take_inventory(
         keep_checkpoints=spec.evict_checkpoints,
     )
     split = layouts.split(tree, spec.layout, context)
-    return scan(
+    inventory = scan(
         root_fd,
         split,
         trash_names=(TRASH_NAME,),
         exclude=compile_globs(spec.policy.exclude) if spec.policy.exclude else None,
         progress=(lambda files, size: progress(spec, files, size)) if progress else None,
     )
+    return replace(inventory, aside=frozenset(tree.aside))
 
 
 def survey(

@@ -20,8 +20,10 @@ from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount, foreign_mounts
 from cachewarden.report import LocationReport
 from cachewarden.spec import LocationSpec
-from cachewarden.tree import split_path
 from cachewarden_policies.reasons import Outcome
+
+# A layout may look into more directories once some of an entry is back.
+_LOOKS = 3
 
 Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
@@ -166,10 +168,15 @@ class Surveyor:
         """The survey of a location in which what a killed process left is finished, back, and booked."""
         left = self._recover(spec, root, trash)
         found = self.survey(spec, root, guards, now_ns)
-        inside = self._recover(spec, root, trash, _inner_directories(found))
-        if any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in inside):
+        for _ in range(_LOOKS):
+            if not found.inventory.aside - {b""}:
+                break
+            inside = self._recover(spec, root, trash, found.inventory.aside)
+            left += inside
+            if not any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in inside):
+                break
             found = self.survey(spec, root, guards, now_ns)
-        for notice in settle(self.means.ledger, spec, root[0], [*left, *inside], now_ns):
+        for notice in settle(self.means.ledger, spec, root[0], left, now_ns):
             self.means.journal.notice(notice)
         return found
 
@@ -185,9 +192,3 @@ class Surveyor:
         for each in found:
             self.means.journal.notice(f"{spec.name}: found in the trash: {each.sentence}")
         return found
-
-
-def _inner_directories(found: Survey) -> set[bytes]:
-    """Directories below the location's top in which entries lie: there a full disk's names may be."""
-    paths = (path for entry in found.inventory.entries for path in entry.claim.paths)
-    return {parent for path in paths if (parent := split_path(path)[0])}

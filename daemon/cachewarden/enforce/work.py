@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from cachewarden.enforce.guards import stronger
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.victims import Victims
 from cachewarden.evict import Evictor
@@ -66,11 +67,16 @@ class Work:
         )
 
     def see(self, in_use: Mapping[int, tuple[Holder, ...]]) -> None:
-        """Guard what is plainly in use, before anything is tried; `in_use` by index of the survey."""
-        names = self.survey.facts
-        self.sighted |= {names[number].name: holders for number, holders in in_use.items()}
-        place = {number: index for index, number in enumerate(self.numbers)}
-        self.take(set(), {place[number]: KeepReason.IN_USE for number in in_use if number in place})
+        """Guard what is plainly in use, before anything is tried; `in_use` by index of the survey.
+
+        That says more than that its opener lives, and takes the place of it.
+        """
+        self.sighted |= {self.survey.facts[number].name: holders for number, holders in in_use.items()}
+        entries = [
+            replace(entry, veto=stronger(entry.veto, KeepReason.IN_USE)) if number in in_use else entry
+            for number, entry in zip(self.numbers, self.location.entries, strict=True)
+        ]
+        self.location = replace(self.location, entries=entries)
 
     def take(self, removed: set[int], vetoes: dict[int, KeepReason]) -> None:
         """Book what a round did; indices are those of `location.entries` at the round's plan."""

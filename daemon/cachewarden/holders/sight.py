@@ -50,6 +50,7 @@ def _of_process(pid: int, directory: bytes, below: bytes, peek: Peeker) -> Itera
                     yield from _link(os.fsencode(name), fd, below, Holder(kind, pid), peek)
             finally:
                 os.close(fd)
+    yield from _maps(pid, directory, below)
     with suppress(OSError):
         fd = os.open(directory, _DIRECTORY)
         try:
@@ -57,6 +58,24 @@ def _of_process(pid: int, directory: bytes, below: bytes, peek: Peeker) -> Itera
                 yield from _link(kind.encode(), fd, below, Holder(kind, pid), peek)
         finally:
             os.close(fd)
+
+
+def _maps(pid: int, directory: bytes, below: bytes) -> Iterator[Sighting]:
+    """Mappings as an ordinary user sees them: following map_files takes a capability.
+
+    On btrfs the device here is not stat's (proc_pid_maps(5) has it from the superblock): whoever
+    compares inodes finds no match there, and a sighting less.
+    """
+    with suppress(OSError), open(os.path.join(directory, b"maps"), "rb") as lines:
+        for line in lines:
+            if below not in line:
+                continue
+            fields = line.rstrip(b"\n").split(maxsplit=5)
+            path = fields[5].replace(b"\\012", b"\n") if len(fields) == 6 else b""
+            if path == below or path.startswith(below + b"/"):
+                major, minor = fields[3].split(b":")
+                inode = os.makedev(int(major, 16), int(minor, 16)), int(fields[4])
+                yield Sighting(path[len(below) + 1 :], inode, Holder("mapped", pid))
 
 
 def _link(name: bytes, dir_fd: int, below: bytes, holder: Holder, peek: Peeker) -> Iterator[Sighting]:

@@ -72,7 +72,7 @@ def _maps(pid: str, inodes: AbstractSet[Inode]) -> Iterator[tuple[Inode, str]]:
             device, inode = line.split(maxsplit=5)[3:5]
             major, minor = device.split(b":")
             mapped = os.makedev(int(major, 16), int(minor, 16)), int(inode)
-            if mapped in inodes:
+            if mapped[1] and mapped in inodes:  # inode 0: memory of no file
                 yield mapped, "mapped"
 
 
