@@ -140,7 +140,8 @@ class Inventory:
     """All of a location at one moment. `bytes` = entries + foreign + trash; the same for `files`.
 
     `unreadable` lists (path, errno) of parts that make the figures a lower bound (`complete` is
-    false then). `mounts` are paths at which another mount sits.
+    false then). `mounts` are paths at which another mount sits. `aside` are directories in which an
+    interrupted eviction left entries under names of its own.
     """
 
     dev: int
@@ -151,6 +152,7 @@ class Inventory:
     foreign: tuple[tuple[Foreign, int], ...] = ()
     unreadable: tuple[tuple[bytes, int], ...] = ()
     mounts: tuple[bytes, ...] = ()
+    aside: frozenset[bytes] = frozenset()
     warnings: tuple[str, ...] = ()
     foreign_bytes: int = 0
     trash_bytes: int = 0

@@ -70,12 +70,14 @@ class Tree:
     """Read access to the directory behind `root_fd`, which stays the caller's.
 
     What is missing reads as nothing; what is there and cannot be read is remembered in
-    `unreadable` as (path, errno), because silence would make it look empty.
+    `unreadable` as (path, errno), because silence would make it look empty. `aside` are the directories
+    in which names of eviction's own were met, which layouts do not get to see.
     """
 
     def __init__(self, root_fd: int) -> None:
         self.root_fd = root_fd
         self.unreadable: list[tuple[bytes, int]] = []
+        self.aside: set[bytes] = set()
 
     @contextmanager
     def _parent(self, path: bytes) -> Iterator[tuple[int, bytes]]:

@@ -127,8 +127,10 @@ def _each(
     leases.ignore_sigio()
     done: list[Recovered] = []
     for group in _groups(trash, directories):
-        # The witness (index 0) speaks for all; it comes back last and is unlinked last.
-        purged = any(each.name.index == 0 and each.name.state == PURGED for each in group)
+        # The witness (index 0) speaks for all; it comes back last and is unlinked last. Beside the entries
+        # a name's id is unique in one process only: where two share one, the other's word does not count.
+        letters = {each.name.state for each in group if each.name.index == 0}
+        purged = letters == {PURGED}
         failed = False
         for each in group:
             if failed and purged and each.name.index == 0:

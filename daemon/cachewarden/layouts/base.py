@@ -66,6 +66,7 @@ class LayoutTree(Tree):
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree.root_fd)
         self.unreadable = tree.unreadable
+        self.aside = tree.aside
         self._last: OrderedDict[bytes, dict[bytes, int]] = OrderedDict()
 
     def listing(self, path: bytes = b"") -> dict[bytes, int]:
@@ -77,6 +78,8 @@ class LayoutTree(Tree):
         found = super().listing(path)
         for name in [name for name in found if name.startswith(_OURS)]:
             del found[name]
+            if name.startswith(ASIDE):
+                self.aside.add(path)
         if len(self.unreadable) == holes:  # a failure must be seen by everybody who asks
             self._last[path] = found
             if len(self._last) > _REMEMBERED:
