@@ -107,6 +107,22 @@ class TestBook:
         assert len(book) == 1
         assert set(book.recent()) == {b"e7"}
 
+    def test_whoever_has_ended_is_asked_about_once(self):
+        book, asked = Book(KEY), []
+        for pid in range(1000):
+            book.note(b"e", Process(pid, 1), b"x", Moment(1, 1))
+        for _ in range(3):
+            assert not list(book.of(b"e", 1, asked.append))
+        assert len(asked) == 1000
+        assert len(book) == 0
+
+    def test_whoever_is_found_to_have_ended_leaves_the_record_too(self):
+        book, living = Book(KEY), Process(1, 1)
+        book.note(b"e", living, b"x", Moment(1, 1))
+        book.take_unsaved()
+        assert not list(book.of(b"e", 1, lambda _: False))
+        assert [row.pid for row in book.take_unsaved()[1]] == [1]
+
     def test_what_comes_from_the_record_may_have_been_opened_a_little_later(self):
         book, living = Book(KEY, hold_ns=HOUR), Process(1, 1)
         book.load(Row(KEY, b"e", 1, 1, 100, b"x"))

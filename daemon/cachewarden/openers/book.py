@@ -91,10 +91,22 @@ class Book:
             book._use(new, self._recent[old])
 
     def of(self, entry: bytes, boot_ns: int, alive: Alive) -> Iterator[Opened]:
-        """The entry's live openers; lazily, because one is enough to hold."""
-        for process, pair in self._pairs.get(entry, {}).items():
+        """The entry's live openers; lazily, because one is enough to hold.
+
+        Who holds no more is forgotten on the way: an entry that a thousand processes opened and left would
+        otherwise cost a thousand looks at /proc each time, while leases are held.
+        """
+        for process, pair in list(self._pairs.get(entry, {}).items()):
             if boot_ns - pair.opened_ns < self.hold_ns and alive(process):
                 yield Opened(process, pair.comm, pair.opened_ns)
+            else:
+                self._forget(entry, process)
+
+    def _forget(self, entry: bytes, process: Process) -> None:
+        pair = self._pairs[entry].pop(process, None)
+        self._unsaved.discard((entry, process))
+        if pair is not None and pair.kept_ns is not None:
+            self._dropped.append(self._row(entry, process, pair))
 
     def recent(self) -> Mapping[bytes, Recent]:
         """The newest open of each entry, by name."""
@@ -105,10 +117,7 @@ class Book:
         for entry, pairs in list(self._pairs.items()):
             for process, pair in list(pairs.items()):
                 if boot_ns - pair.opened_ns >= self.hold_ns or not alive(process):
-                    del pairs[process]
-                    self._unsaved.discard((entry, process))
-                    if pair.kept_ns is not None:
-                        self._dropped.append(self._row(entry, process, pair))
+                    self._forget(entry, process)
             if not pairs:
                 del self._pairs[entry]
         for entry in self._recent.keys() - set(entries):
