@@ -88,6 +88,7 @@ class Batch:
                 self._means.at("opened")
                 self._look_before()
             if self._open:
+                self._means.at("looked")
                 self._take_away()
         finally:
             # Also when a bug of ours got us here: nothing uncommitted stays away.

@@ -48,8 +48,8 @@ class Evictor:
     read for the second only. `lease_trusted` is false on overlays, network and unknown filesystems: then
     a `fallback` has to agree (None: the one for the filesystem), and without one every victim is spared
     as unknown. `room` is how many descriptors a batch may open at most, beside what the process's
-    own limit allows. `at` is called between the steps, with "opened", "leased", "moved", "verified",
-    "committed", "released": a place for tests to interfere.
+    own limit allows. `at` is called between the steps, with "opened", "looked", "leased" (for each
+    victim), "moved", "verified", "committed", "released": a place for tests to interfere and to measure.
     Raises ValueError outside the main thread when nobody called `leases.ignore_sigio` before.
     """
 
