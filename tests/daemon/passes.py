@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cachewarden.clock import SetClock
 from cachewarden.enforce.enforcer import Enforcer, Orders
+from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.surveyor import Means
 from cachewarden.holders import Machine
 from cachewarden.ledger import PinStore, open_ledger
@@ -30,19 +31,12 @@ def limit(high_mib: int, low_mib: int | None = None) -> Limits:
     return Limits(max_size=high_mib * MIB, target_size=target)
 
 
-class Heard:
+class Heard(Journal):
     """A journal that remembers what it was told."""
 
     def __init__(self):
         self.notices = []
         self.refetched_bytes = 0
-
-    def measured(self, spec, files, size): ...
-    def planned(self, spec, size): ...
-    def evicted(self, spec, entry): ...
-    def spared(self, spec, entry, rolled_back): ...
-    def failed(self, spec, entry): ...
-    def finished(self, spec, report, seconds): ...
 
     def refetched(self, spec, size):
         self.refetched_bytes += size

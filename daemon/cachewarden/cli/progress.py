@@ -13,14 +13,15 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 from cachewarden.cli.blocks import Style
 from cachewarden.cli.screen import Screen
 from cachewarden.cli.views.passes import evicted_line, failed_line
-from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry
+from cachewarden.enforce.journal import Journal
+from cachewarden.report import EvictedEntry, FailedEntry, LocationReport
 from cachewarden.spec import LocationSpec
 from cachewarden.units import format_size
 
 _PATIENCE_SECONDS = 0.5
 
 
-class Watcher:
+class Watcher(Journal):
     """A pass's journal for a person. Use it in `with`: it clears away what it drew."""
 
     def __init__(self, screen: Screen, *, live: bool = False) -> None:
@@ -57,9 +58,6 @@ class Watcher:
             else:
                 progress.update(task, found=text)
 
-    def planned(self, spec: LocationSpec, size: int) -> None:
-        """Shown as it happens."""
-
     def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """One line."""
         if self._live:
@@ -67,18 +65,12 @@ class Watcher:
                 self._clear()
                 self._screen.show([evicted_line(entry, spec.name, time.time_ns())])
 
-    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
-        """The report at the end groups them."""
-
     def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
         """One line."""
         if self._live:
             with self._lock:
                 self._clear()
                 self._screen.show([failed_line(entry, spec.name)])
-
-    def refetched(self, spec: LocationSpec, size: int) -> None:
-        """A matter for the metrics."""
 
     def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:  # noqa: ARG002
         """Its walk is over."""

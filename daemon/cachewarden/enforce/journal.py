@@ -1,13 +1,14 @@
 """Who wants to hear of a pass while it runs: the service's log and counters, a command's progress."""
 
-from typing import Protocol
-
 from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry
 from cachewarden.spec import LocationSpec
 
 
-class Journal(Protocol):
-    """Told of each thing once, when it has happened. Must not raise, and must not take long."""
+class Journal:
+    """Told of each thing once, when it has happened; this one does not listen.
+
+    What a subclass hears must not make it raise, nor take long.
+    """
 
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:
         """A walk goes on: files and bytes so far."""
@@ -32,31 +33,3 @@ class Journal(Protocol):
 
     def notice(self, text: str) -> None:
         """A sentence for people: a ledger that was set aside, a trash that was recovered."""
-
-
-class Silent:
-    """Nobody listens."""
-
-    def measured(self, spec: LocationSpec, files: int, size: int) -> None:
-        """Ignored."""
-
-    def planned(self, spec: LocationSpec, size: int) -> None:
-        """Ignored."""
-
-    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
-        """Ignored."""
-
-    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
-        """Ignored."""
-
-    def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
-        """Ignored."""
-
-    def refetched(self, spec: LocationSpec, size: int) -> None:
-        """Ignored."""
-
-    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
-        """Ignored."""
-
-    def notice(self, text: str) -> None:
-        """Ignored."""

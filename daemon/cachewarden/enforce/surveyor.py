@@ -9,7 +9,7 @@ from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
-from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.opens import Opens, uses, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
@@ -48,7 +48,7 @@ class Means:
     runtime_dir: bytes
     command: str
     trusted: frozenset[int] = frozenset({0})
-    journal: Journal = field(default_factory=Silent)
+    journal: Journal = field(default_factory=Journal)
     opens: Opens | None = None
     opens_since_start: bool = False
     at: Callable[[str], None] = nothing_to_do

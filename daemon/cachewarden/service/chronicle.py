@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from cachewarden.clock import Clock
+from cachewarden.enforce.journal import Journal
 from cachewarden.logs import AuditFile, Changes, get_logger
 from cachewarden.metrics import Metrics
 from cachewarden.paths import show
@@ -13,7 +14,7 @@ from cachewarden_policies.reasons import Outcome
 _TROUBLE = frozenset({Outcome.SHORT, Outcome.WAITING, Outcome.UNAVAILABLE, Outcome.FAILED})
 
 
-class Chronicle:
+class Chronicle(Journal):
     """A journal of passes (`enforce.Journal`). `progress` is told of each location that moves on."""
 
     def __init__(self, metrics: Metrics, clock: Clock, progress: Callable[[LocationSpec], None]) -> None:

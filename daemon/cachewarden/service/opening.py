@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 
 from cachewarden.clock import Clock, SystemClock
-from cachewarden.enforce.journal import Journal, Silent
+from cachewarden.enforce.journal import Journal
 from cachewarden.errors import NoServiceError
 from cachewarden.service.house import House
 from cachewarden.settings import load
@@ -28,7 +28,7 @@ def open_house(
     check_privilege(files, user=user)
     named = None if files is None else [os.fsencode(file) for file in files]
     settings = load(named, environ=environ, user=user)
-    return House(settings, command, journal or Silent(), clock or SystemClock())
+    return House(settings, command, journal or Journal(), clock or SystemClock())
 
 
 def check_privilege(files: Sequence[str] | None, *, user: bool) -> None:
