@@ -5,13 +5,14 @@ import re
 import tomllib
 from pathlib import Path
 
+import cachewarden_policies
 from cachewarden.settings import load, schema
 from cachewarden.settings.model import Document
 from cachewarden.settings.sources import preset_names
 from cachewarden_policies.policy import DAY
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "configuration.md"
-PRESETS = Path(__file__).resolve().parents[2] / "policies" / "cachewarden_policies" / "presets"
+PRESETS = Path(cachewarden_policies.__path__[0]) / "presets"
 
 
 def section(title: str) -> str:
