@@ -1,7 +1,10 @@
 """sd_notify against real datagram sockets."""
 
+import ast
 import os
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -105,3 +108,49 @@ def test_the_watchdog_interval_is_half_of_the_limit_and_only_ours(limit, pid, in
     if pid is not None:
         environ["WATCHDOG_PID"] = str(os.getpid()) if pid == "ours" else pid
     assert Notifier(environ).watchdog_interval_ns == interval_ns
+
+
+def test_a_descriptor_in_the_managers_store_is_the_same_open_file(manager):
+    ours, other = os.pipe()
+    notifier = Notifier({"NOTIFY_SOCKET": manager.getsockname()})
+    assert notifier.keep("fanotify-8.1", ours)
+    message, fds, _, _ = socket.recv_fds(manager, 4096, 4)
+    assert message.decode().split("\n") == ["FDSTORE=1", "FDNAME=fanotify-8.1", "FDPOLL=0"]
+    try:
+        os.write(other, b"through")
+        assert os.read(fds[0], 16) == b"through"
+    finally:
+        for fd in (ours, other, *fds):
+            os.close(fd)
+    assert notifier.forget("fanotify-8.1")
+    assert lines(manager) == ["FDSTOREREMOVE=1", "FDNAME=fanotify-8.1"]
+
+
+_CHILD = """
+import ast
+import os
+from cachewarden.notify import Notifier
+os.environ["LISTEN_PID"] = str(os.getpid() + int(os.environ.pop("OFF")))
+found = Notifier(os.environ).inherited()
+print({name: (os.read(fd, 16), os.get_inheritable(fd)) for name, fd in found.items()})
+"""
+
+
+@pytest.mark.parametrize(("off", "expected"), [("0", {"opens": (b"waiting", False)}), ("1", {})])
+def test_what_the_manager_kept_comes_back_by_name_unless_it_is_meant_for_another_process(off, expected):
+    here, there = os.pipe()
+    os.write(there, b"waiting")
+    environ = {**os.environ, "LISTEN_FDS": "1", "LISTEN_FDNAMES": "opens", "OFF": off}
+    try:
+        child = subprocess.run(
+            [sys.executable, "-c", f"import os; os.dup2({here}, 3)\n{_CHILD}"],
+            env=environ,
+            pass_fds=(here,),
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+    finally:
+        os.close(here)
+        os.close(there)
+    assert ast.literal_eval(child.stdout) == expected

@@ -192,15 +192,16 @@ class Manager:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.socket.bind(path)
         self.heard = []
+        self.fds = []
         self._thread = threading.Thread(target=self._listen, daemon=True)
         self._thread.start()
 
     def _listen(self):
         while True:
             try:
-                self.heard += [
-                    (time.monotonic(), line) for line in self.socket.recv(4096).decode().split("\n")
-                ]
+                message, fds, _, _ = socket.recv_fds(self.socket, 4096, 16)
+                self.fds += fds
+                self.heard += [(time.monotonic(), line) for line in message.decode().split("\n")]
             except OSError:
                 return
 
@@ -212,6 +213,34 @@ class Manager:
         """Stop listening."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
+
+
+@contextmanager
+def restarted(warden, base, fds, names):
+    """The service, given descriptors back as a manager does: from 3 on, with their names."""
+    start = (
+        "import fcntl, os, sys\n"
+        "fds, names, command = eval(sys.argv[1]), eval(sys.argv[2]), sys.argv[3:]\n"
+        "held = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in fds]\n"
+        "for place, fd in enumerate(held): os.dup2(fd, 3 + place)\n"
+        "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)))\n"
+        "os.environ.update(LISTEN_FDNAMES=':'.join(names))\n"
+        "os.execv(command[0], command)\n"
+    )
+    command = [PROGRAM, "--config", warden.file, "run"]
+    with open(os.path.join(base, "log2"), "wb") as log:
+        child = subprocess.Popen(
+            [sys.executable, "-c", start, repr(fds), repr(names), *command],
+            env=environment(),
+            pass_fds=fds,
+            stdout=log,
+            stderr=log,
+        )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        child.wait(15)
 
 
 @contextmanager
@@ -246,6 +275,40 @@ def test_the_manager_hears_ready_once_signs_of_life_reloading_and_stopping(warde
         child.terminate()
         assert child.wait(10) == 0
         assert manager.times("STOPPING=1")
+
+
+def test_opens_that_happen_while_the_service_is_away_are_known_after_its_restart(
+    needs_root, warden, root, tmp_path
+):
+    make(root, "model")
+    make(root, "other")
+    warden.policy |= {"max_size": "10MiB"}
+    reader = "import sys, time; open(sys.argv[1]).close(); print('read', flush=True); time.sleep(120)"
+    with managed(warden, str(tmp_path)) as (manager, child):
+        until(lambda: any(line.startswith("FDNAME=fanotify-") for _, line in manager.heard))
+        child.terminate()
+        assert child.wait(10) == 0
+        until(lambda: manager.times("STOPPING=1"))
+        names = [line.removeprefix("FDNAME=") for _, line in manager.heard if line.startswith("FDNAME=")]
+        kept = list(manager.fds)
+        assert len(kept) == len(names) == 2
+        server = subprocess.Popen(
+            [sys.executable, "-c", reader, os.path.join(root, "model", "f")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert server.stdout.readline() == "read\n"
+            warden.policy = {"evict_all": True, "min_idle": "0s", "max_share": "100%"}
+            warden.write()
+            with restarted(warden, str(tmp_path), kept, names):
+                until(lambda: os.listdir(root) == ["model"])
+                time.sleep(2)
+                assert os.listdir(root) == ["model"]
+        finally:
+            server.kill()
+            server.wait()
+            server.stdout.close()
 
 
 def test_a_main_loop_that_stands_still_sends_no_sign_of_life(warden, tmp_path):
