@@ -5,11 +5,20 @@ the eviction, and `evict` asks the kernel then.
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cachewarden.inventory import Entry
 from cachewarden.ledger import Pin, covers
-from cachewarden.mountinfo import ForeignMounts, Mount, busy_below, is_network_or_unknown
+from cachewarden.mountinfo import (
+    ForeignMounts,
+    Mount,
+    busy_below,
+    is_network_or_unknown,
+    own_mounts,
+    resolve,
+    unescape,
+)
 from cachewarden.spec import LocationSpec
 from cachewarden_policies import situation
 from cachewarden_policies.reasons import KeepReason
@@ -77,19 +86,46 @@ def is_shared(spec: LocationSpec, mount: Mount) -> bool:
     return spec.shared == "yes"
 
 
-def is_exported(mount: Mount, path: bytes) -> bool:
-    """Whether this kernel's NFS server exports the location, or anything on its mount.
+# What the kernel knows of (nfsd(7)): only what a client asked for, and for half an hour. What exportfs(8)
+# was told lasts as long as the export, but says nothing where no server runs.
+_EXPORTS = (b"/proc/fs/nfsd/exports", b"/var/lib/nfs/etab")
 
-    Opens over NFSv3 are invisible to leases. /proc/fs/nfsd/exports lists the exported paths
-    (nfsd(7)); where it does not exist, there is no server.
+
+def is_exported(mount: Mount, path: bytes, tables: tuple[bytes, bytes] = _EXPORTS) -> bool:
+    """Whether this machine's NFS server exports the location, or anything on its mount.
+
+    Opens over NFSv3 are invisible to leases. `tables` are the kernel's table of exports, without which there
+    is no server, and that of exportfs.
     """
     try:
-        with open("/proc/fs/nfsd/exports", "rb") as exports:
-            lines = exports.read().splitlines()
-    except OSError:
+        with open(tables[0], "rb") as exports:
+            exported = exported_paths(exports.read())
+    except FileNotFoundError:
         return False
-    exported = [line.split(b"\t")[0] for line in lines if line and not line.startswith(b"#")]
-    return any(_meets(path, each) or _meets(mount.point, each) for each in exported)
+    except OSError:
+        return True  # there is a server, and what it exports is not known
+    with suppress(OSError), open(tables[1], "rb") as exports:
+        exported += exported_paths(exports.read())
+    return any(_meets(path, each) or _meets(mount.point, each) for each in exported) or _by_another_path(
+        path, exported
+    )
+
+
+def _by_another_path(path: bytes, exported: list[bytes]) -> bool:
+    """Whether an export shows the same part of a filesystem through a mount of its own, as NFSv4 roots do."""
+    try:
+        table = own_mounts()
+    except OSError:
+        return bool(exported)
+    mine = list(resolve(table, path))
+    theirs = [place for each in exported for place in resolve(table, each)]
+    return any(here[0] == there[0] and _meets(here[1], there[1]) for here in mine for there in theirs)
+
+
+def exported_paths(text: bytes) -> list[bytes]:
+    """The paths of a table of exports: the first field of each line, blanks and the like in octal."""
+    fields = (line.split(maxsplit=1)[0] for line in text.splitlines() if line.strip())
+    return [unescape(field) for field in fields if not field.startswith(b"#")]
 
 
 def lease_trusted(mount: Mount) -> bool:

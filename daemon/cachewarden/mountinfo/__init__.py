@@ -1,6 +1,13 @@
 """Which mounts there are: our own table, and what every mount namespace has mounted where."""
 
-from cachewarden.mountinfo.namespaces import ForeignMounts, busy_below, foreign_mounts, place_of, places
+from cachewarden.mountinfo.namespaces import (
+    ForeignMounts,
+    busy_below,
+    foreign_mounts,
+    place_of,
+    places,
+    resolve,
+)
 from cachewarden.mountinfo.table import (
     AtimeMode,
     Mount,
@@ -10,6 +17,7 @@ from cachewarden.mountinfo.table import (
     own_mounts,
     parse,
     relative,
+    unescape,
 )
 
 __all__ = [
@@ -26,4 +34,6 @@ __all__ = [
     "place_of",
     "places",
     "relative",
+    "resolve",
+    "unescape",
 ]

@@ -89,7 +89,7 @@ def places(table: Sequence[Mount]) -> set[Place]:
         if below is not None and below is not mount:
             found.update(_within(below, mount.point))
         for layer in mount.layers:
-            found.update(_resolve(table, layer))
+            found.update(resolve(table, layer))
     return found
 
 
@@ -99,7 +99,8 @@ def _within(mount: Mount, path: bytes) -> Iterator[Place]:
         yield mount.major_minor, os.path.join(mount.root, rest) if rest else mount.root
 
 
-def _resolve(table: Sequence[Mount], path: bytes) -> Iterator[Place]:
+def resolve(table: Sequence[Mount], path: bytes) -> Iterator[Place]:
+    """The place of an absolute path without links, by a mount table alone: nothing is looked at."""
     # The longest mount point above a path carries it; among equals the last one lies on top. A
     # relative layer (its mounter's directory is long forgotten) matches none.
     best: Mount | None = None

@@ -77,16 +77,17 @@ def _parse_line(line: bytes) -> Mount:
         id=int(fields[0]),
         parent=int(fields[1]),
         major_minor=fields[2],
-        root=_unescape(fields[3]),
-        point=_unescape(fields[4]),
-        fstype=_unescape(filesystem[0]),
-        source=_unescape(filesystem[1]),
+        root=unescape(fields[3]),
+        point=unescape(fields[4]),
+        fstype=unescape(filesystem[0]),
+        source=unescape(filesystem[1]),
         options=tuple(fields[5].split(b",")),
-        super_options=tuple(_unescape(option) for option in filesystem[2].split(b",")),
+        super_options=tuple(unescape(option) for option in filesystem[2].split(b",")),
     )
 
 
-def _unescape(field: bytes) -> bytes:
+def unescape(field: bytes) -> bytes:
+    """A field as it was before the kernel wrote blanks, backslashes and the like in octal."""
     return _OCTAL.sub(lambda match: bytes([int(match[1], 8) & 0xFF]), field) if b"\\" in field else field
 
 
