@@ -4,12 +4,15 @@ Every directory on the way is opened once per batch, without following anything,
 on a directory is how some tools (and systemd-tmpfiles) say "hands off what is below". What is shared
 by victims of one batch must be opened and locked once: flock(2) belongs to the open file description,
 and a second one of our own would be refused like a stranger's.
+
+On the location's root, only a lock of root or of our own user counts. Whoever may read the root could take
+one, and would stop the eviction of everybody's entries with it, for ever; his own he can lock themselves.
 """
 
 import errno
 import os
 
-from cachewarden.evict.locks import SoftLocks, lock, unlock
+from cachewarden.evict.locks import SoftLocks, lock, lockers, unlock
 from cachewarden.evict.staying import StaysError, stays_because
 from cachewarden.evict.victim import Inode
 from cachewarden.kernel.openat2 import open_on_mount
@@ -40,7 +43,11 @@ class Ground:
         else:
             fd = self._open(path)
             self._directories[path] = fd
-        self.lock_directory(fd)
+        try:
+            self.lock_directory(fd)
+        except StaysError:
+            if path or not {0, os.geteuid()}.isdisjoint(lockers(fd)):
+                raise
         return fd
 
     def _open(self, path: bytes) -> int:
