@@ -255,3 +255,13 @@ def test_few_descriptors_and_a_pid_namespace_of_our_own_are_named(needs_root):
     inside = machine("unshare", "-pf", "--mount-proc")
     assert inside["processes"][0] == "weaker"
     assert "pid namespace" in inside["processes"][1]
+
+
+@pytest.mark.root
+def test_a_proc_that_hides_the_processes_of_others_is_noticed(needs_root):
+    """Nothing in it refuses to be read: they are just not there."""
+    hide = 'mount -t proc -o hidepid=invisible,gid=65533 proc /proc && exec "$@"'
+    alone = ["unshare", "--mount", "--propagation", "private", "sh", "-c", hide, "sh"]
+    hidden = machine(*alone, "setpriv", "--bounding-set", "-sys_ptrace")
+    assert hidden["processes"][0] == "weaker"
+    assert "hidepid" in hidden["processes"][1]

@@ -49,6 +49,12 @@ def test_a_location_at_below_or_above_an_export_is_exported(tables, path, export
     assert is_exported(mount, path, tables) is exported
 
 
+def test_an_export_of_everything_has_every_location_in_it(tables):
+    with open(tables[0], "wb") as file:
+        file.write(b"/\t*(rw,fsid=0,crossmnt)\n")
+    assert is_exported(mount_of(b"/proc/self"), b"/home/anna/.accelerate", tables)
+
+
 def test_without_a_server_nothing_is_exported_and_one_that_cannot_be_asked_may_export_all(tables, tmp_path):
     mount = mount_of(b"/proc/self")
     kernel, told = tables
@@ -74,3 +80,19 @@ def test_an_export_by_way_of_a_bind_mount_is_one_of_the_same_location(tables, tm
         assert not is_exported(mount, other, tables)
     finally:
         subprocess.run(["umount", tmp_path / "export"], check=True)
+
+
+@pytest.mark.root
+def test_what_shares_a_mount_with_an_export_counts_as_exported_but_for_the_mount_of_everything(
+    tables, tmp_path, needs_root
+):
+    (tmp_path / "disk").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", tmp_path / "disk"], check=True)
+    try:
+        with open(tables[0], "wb") as file:
+            file.write(os.fsencode(tmp_path / "disk/shared") + b"\t*(rw)\n")
+        disk = mount_of(os.fsencode(tmp_path / "disk"))
+        assert is_exported(disk, disk.point + b"/cache", tables)
+        assert not is_exported(mount_of(b"/"), b"/home/anna/.accelerate", tables)
+    finally:
+        subprocess.run(["umount", tmp_path / "disk"], check=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from cachewarden.doctor.finding import Finding, good, named, note, weaker
-from cachewarden.holders import sees_all_processes, snapshot
+from cachewarden.holders import snapshot, uses
 from cachewarden.kernel.fanotify import detect
 from cachewarden.mountinfo import foreign_mounts
 
@@ -72,15 +72,16 @@ def _effective() -> int:
 
 
 def _processes() -> Iterator[Finding]:
-    if not sees_all_processes():
+    seen = uses(frozenset())
+    if not seen.all_visible:
         yield weaker(
             "processes",
-            "we are in a pid namespace of our own and do not see the processes outside: leases see their "
-            "open files; who only stands in an entry is not seen",
-            "run the service on the host, or with the host's pid namespace",
+            "not all are visible: we are in a pid namespace of our own, or /proc hides others (hidepid). "
+            "Leases see their open files; who only stands in an entry is not seen",
+            "run the service on the host or in its pid namespace, with CAP_SYS_PTRACE",
         )
     else:
-        unreadable = snapshot().unreadable
+        unreadable = seen.unreadable | snapshot().unreadable
         if unreadable:
             yield weaker(
                 "processes",

@@ -16,6 +16,7 @@ from cachewarden.mountinfo import (
     busy_below,
     is_network_or_unknown,
     own_mounts,
+    relative,
     resolve,
     unescape,
 )
@@ -106,7 +107,9 @@ def is_exported(mount: Mount, path: bytes, tables: tuple[bytes, bytes] = _EXPORT
         return True  # there is a server, and what it exports is not known
     with suppress(OSError), open(tables[1], "rb") as exports:
         exported += exported_paths(exports.read())
-    return any(_meets(path, each) or _meets(mount.point, each) for each in exported) or _by_another_path(
+    # Of the mount at `/` everything is a part that is no mount of its own: there the path alone counts.
+    parts = (path,) if mount.point == b"/" else (path, mount.point)
+    return any(_overlap(part, each) for part in parts for each in exported) or _by_another_path(
         path, exported
     )
 
@@ -119,7 +122,12 @@ def _by_another_path(path: bytes, exported: list[bytes]) -> bool:
         return bool(exported)
     mine = list(resolve(table, path))
     theirs = [place for each in exported for place in resolve(table, each)]
-    return any(here[0] == there[0] and _meets(here[1], there[1]) for here in mine for there in theirs)
+    return any(here[0] == there[0] and _overlap(here[1], there[1]) for here in mine for there in theirs)
+
+
+def _overlap(one: bytes, other: bytes) -> bool:
+    """Whether one of two absolute paths is the other or lies in it."""
+    return relative(one, other) is not None or relative(other, one) is not None
 
 
 def exported_paths(text: bytes) -> list[bytes]:

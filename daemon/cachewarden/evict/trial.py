@@ -42,7 +42,8 @@ def probe_file(dir_fd: int, size: int = 4096) -> Iterator[bytes]:
         os.close(fd)
         yield name
     finally:
-        os.unlink(name, dir_fd=dir_fd)
+        with suppress(FileNotFoundError):  # whoever tries renames may have moved it
+            os.unlink(name, dir_fd=dir_fd)
 
 
 def try_leases(name: bytes, dir_fd: int) -> Trial:
