@@ -34,7 +34,7 @@ def nothing(_step):
     """At no step."""
 
 
-def evict(site, *names, at=nothing):
+def evict(site, *names, at=nothing, surroundings=None, room=8192):
     """Evict entries, asking the site's feed."""
     clock = SystemClock()
     fd = os.open(site.root, os.O_RDONLY)
@@ -42,7 +42,15 @@ def evict(site, *names, at=nothing):
         openers = site.feed.for_location(site.key)
         with (
             Trash(fd, os.fsencode(site.root)) as trash,
-            Evictor(trash, Machine(), now_ns=clock.wall_ns(), clock=clock, openers=openers, at=at) as evictor,
+            Evictor(
+                trash,
+                surroundings or Machine(),
+                now_ns=clock.wall_ns(),
+                clock=clock,
+                openers=openers,
+                room=room,
+                at=at,
+            ) as evictor,
         ):
             return evictor.evict_all([victim(site.root, name) for name in names])
     finally:
@@ -77,6 +85,31 @@ def test_who_opens_and_closes_while_eviction_is_under_way_keeps_the_entry(root):
         finally:
             for reader in readers:
                 reader.end()
+
+
+class Watched(Machine):
+    """A machine on which a program opens and closes a file while it is looked at for the first time."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.path, self.reader = path, None
+
+    def look(self):
+        if self.reader is None:
+            self.reader = Program(OPEN_AND_CLOSE, self.path).__enter__()
+        return super().look()
+
+
+def test_who_comes_during_a_long_look_finds_an_entry_of_many_files_in_its_place(root):
+    steps = []
+    with feeding(root) as site:
+        slow = Watched(root / "a/1.bin")
+        try:
+            (kept,) = evict(site, "a", surroundings=slow, room=2, at=steps.append)
+        finally:
+            slow.reader.end()
+    assert kept.reason is KeepReason.LIVE_OPENER
+    assert steps == ["opened"]
 
 
 def test_our_own_steps_make_nobody_an_opener(root):

@@ -148,6 +148,7 @@ def _take_away(means: Means, case: Case, ground: Ground) -> None:
     shared = _survey(means, case.pieces[own:])
     means.at("opened")
     _look(means, case, before.directories | shared.directories)
+    _check_openers(means, case)  # the look took its time, and no lease keeps anybody out
     move(trash, case)
     if not case.open:
         raise case.stays or StaysError(KeepReason.UNKNOWN)
