@@ -81,9 +81,10 @@ class Cache:
         options = self.options | options
         surroundings = options.pop("surroundings", None) or Machine()
         now_ns = options.pop("now_ns", time.time_ns())
+        clock = options.pop("clock", None) or SystemClock()
         with (
             self.trash() as trash,
-            Evictor(trash, surroundings, now_ns=now_ns, clock=SystemClock(), **options) as evictor,
+            Evictor(trash, surroundings, now_ns=now_ns, clock=clock, **options) as evictor,
         ):
             outcomes = evictor.evict_all(victims)
         return outcomes if len(victims) > 1 else outcomes[0]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 from tests.daemon.evicting import Cache, process
 
-from cachewarden.clock import SystemClock
+from cachewarden.clock import SetClock
 from cachewarden.evict import Evictor
 from cachewarden.evict.fallback import Fallback, fallback_for
 from cachewarden.evict.trial import probe_file, try_leases
@@ -44,6 +44,7 @@ fd = os.open(args[0], os.O_RDONLY); socket.send_fds(left, [b'x'], [fd]); os.clos
 """
 WAYS = {"open": OPEN, "mapped, descriptor closed": MAPPED, "in flight over a socket": IN_FLIGHT}
 UNKNOWN = Spared(KeepReason.UNKNOWN)
+DOUBTED = {"lease_trusted": False}
 
 
 class Readable(Machine):
@@ -89,7 +90,7 @@ def overlay(tmp_path):
         (base / "lower/copied").write_bytes(b"x" * 4096)
         layers = f"lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work"
         with mounted(tmp_path / "over", "-t", "overlay", "-o", layers, "overlay"):
-            yield Cache(tmp_path / "over", lease_trusted=False, surroundings=Readable()), base
+            yield Cache(tmp_path / "over", **DOUBTED, surroundings=Readable(), clock=SetClock()), base
 
 
 @pytest.fixture
@@ -193,10 +194,12 @@ def test_an_entry_that_is_too_large_to_be_held_at_once_stays(over):
 
 def test_a_plan_with_leases_says_the_same_and_leaves_nothing(over):
     before = over.tree()
-    with process(MAPPED, over.path("e/g")), over.trash() as trash:
-        options = {"now_ns": 0, "clock": SystemClock(), "lease_trusted": False}
-        with Evictor(trash, Readable(), **options) as evictor:
-            kept, goes = evictor.probe_all([over.victim("e"), over.victim("n")])
+    with (
+        process(MAPPED, over.path("e/g")),
+        over.trash() as trash,
+        Evictor(trash, Readable(), now_ns=0, clock=SetClock(), **DOUBTED) as evictor,
+    ):
+        kept, goes = evictor.probe_all([over.victim("e"), over.victim("n")])
     assert (kept.reason, goes) == (KeepReason.IN_USE, None)
     assert over.tree() == before
 
@@ -244,7 +247,7 @@ def test_a_look_finds_open_and_mapped_files_by_inode(tmp_path):
 
 def test_the_second_witness_is_asked_where_leases_are_doubted_and_never_stands_alone(tmp_path, needs_root):
     """On a filesystem of its own, as another local one would be."""
-    doubted = {"lease_trusted": False, "fallback": Fallback()}
+    doubted = {**DOUBTED, "fallback": Fallback(), "clock": SetClock()}
     cache = Cache(tmp_path / "cache", surroundings=Readable(), **doubted)
     cache.put("e/f")
     cache.put("n/f")
@@ -255,7 +258,7 @@ def test_the_second_witness_is_asked_where_leases_are_doubted_and_never_stands_a
     with cache.trash() as trash:
         for place in trash.places:
             place.refused = 13  # nowhere to try a lease
-        with Evictor(trash, Readable(), now_ns=0, clock=SystemClock(), **doubted) as evictor:
+        with Evictor(trash, Readable(), now_ns=0, **doubted) as evictor:
             assert evictor.evict(cache.victim("e")) == UNKNOWN
 
 

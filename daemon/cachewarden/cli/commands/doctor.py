@@ -14,13 +14,13 @@ from cachewarden.service.opening import check_privilege
 from cachewarden.settings import load, territory
 
 _DOCTOR = """\b
-Exit status: 0 everything is guaranteed, 1 something is weaker than it could be.
+Exit status: 0 all is guaranteed, 1 something is weaker than it could be.
 
 \b
 Examples:
   sudo cachewarden doctor
   cachewarden --user doctor
-  sudo cachewarden doctor --json | jq -r '.filesystems[].findings[] | select(.grade == "weaker") | .means'
+  sudo cachewarden doctor --json | jq '.machine[] | select(.grade == "weaker")'
 """
 
 
