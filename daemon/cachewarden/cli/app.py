@@ -22,7 +22,7 @@ EPILOG = """\b
 Exit status:
    0  done, and everything is within its limits
    1  some location is short, waits for confirmation, is unavailable or
-      failed (plan and status: only with --check)
+      failed (plan and status: only with --check); doctor: something is weaker
    2  wrong usage or configuration, a ledger of a newer version, no rights
    3  another pass held a location's lock for longer than --wait
   70  a bug in cachewarden; the line that it prints is worth a report

@@ -20,7 +20,7 @@ Exit status: 0 all is guaranteed, 1 something is weaker than it could be.
 Examples:
   sudo cachewarden doctor
   cachewarden --user doctor
-  sudo cachewarden doctor --json | jq '.machine[] | select(.grade == "weaker")'
+  sudo cachewarden doctor --json | jq -e .guaranteed
 """
 
 
