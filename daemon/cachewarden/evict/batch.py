@@ -234,7 +234,7 @@ class Batch:
                 steps.verify(case)
                 steps.check_leases(case)
                 if self._since_ns() > _PATIENCE_NS:
-                    raise StaysError(KeepReason.UNKNOWN)
+                    raise StaysError(KeepReason.UNKNOWN, late=True)
             if not case.open:
                 self._give_up(case)
 

@@ -48,6 +48,11 @@ class Case:
         return self.stays is None and self.outcome is None
 
     @property
+    def late(self) -> bool:
+        """Whether it was put back only because time ran out."""
+        return self.stays is not None and self.stays.late and self.rolled_back
+
+    @property
     def moved(self) -> bool:
         """Whether any piece is away."""
         return any(piece.away for piece in self.pieces)

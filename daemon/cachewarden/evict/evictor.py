@@ -20,7 +20,7 @@ from typing import Self
 
 from cachewarden.clock import Clock
 from cachewarden.evict.batch import Batch, Means
-from cachewarden.evict.case import Case  # noqa: TC001 - the same
+from cachewarden.evict.case import Case
 from cachewarden.evict.fallback import Fallback, fallback_for
 from cachewarden.evict.probe import Probe
 from cachewarden.evict.room import descriptor_room
@@ -105,17 +105,35 @@ class Evictor:
         done: list[Case] = []
         todo = list(victims)
         while todo and not stop():
-            size = _fitting(todo, self._room)
-            batch = Batch(self._means, todo[:size], self._room)
-            batch.run()
-            done += batch.cases
-            self._unlink_beside(batch)
-            for case in batch.too_large if self._means.fallback is None else ():
-                self._settle()
-                evict_in_rounds(self._means, case)
-            todo = todo[len(batch.cases) :]
+            cases = self._batch(todo[: _fitting(todo, self._room)])
+            todo = todo[len(cases) :]
+            done += self._again_if_late(cases, stop)
         self._settle()
         return [case.outcome for case in done if case.outcome is not None]
+
+    def _batch(self, victims: list[Victim]) -> list[Case]:
+        """Evict the first of these, as many as time permits."""
+        batch = Batch(self._means, victims, self._room)
+        batch.run()
+        self._unlink_beside(batch)
+        for case in batch.too_large if self._means.fallback is None else ():
+            self._settle()
+            evict_in_rounds(self._means, case)
+        return batch.cases
+
+    def _again_if_late(self, cases: list[Case], stop: Callable[[], bool]) -> list[Case]:
+        """Try those once more, a few at a time, that were put back only because time ran out.
+
+        A machine that is busy for a second must not cost others, used later, their place.
+        """
+        late = [number for number, case in enumerate(cases) if case.late]
+        few = max(1, len(late) // 4)
+        while late and not stop():
+            again = self._batch([cases[number].victim for number in late[:few]])
+            for number, case in zip(late, again, strict=False):
+                cases[number] = case
+            late = late[len(again) :]
+        return cases
 
     def probe_all(self, victims: Sequence[Victim]) -> list[EvictionOutcome | None]:
         """What would become of each victim, found out with leases that are given back; None: it would go.

@@ -58,6 +58,10 @@ def put_back(trash: Trash, case: Case) -> None:
             case.outcome = Failed(error.errno or errno.EIO, piece.origin)
     if case.open:  # neither staying nor failed: something unexpected is on its way up
         case.stays = StaysError(KeepReason.UNKNOWN)
+    if case.late:  # renaming set their ctime, which would look like a change when it is tried again
+        for node in case.nodes:
+            if not isinstance(node, os.stat_result):
+                trash.traces.note(node.found, os.fstat(node.fd))
 
 
 def commit(trash: Trash, case: Case) -> bool:

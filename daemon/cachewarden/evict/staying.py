@@ -19,12 +19,21 @@ _MEANING = {
 
 
 class StaysError(Exception):
-    """The victim stays. `inodes` are what somebody uses, so that the holders can be named later."""
+    """The victim stays. `inodes` are what somebody uses, so that the holders can be named later.
+
+    `late`: nothing is known against it, but time ran out.
+    """
 
     def __init__(
-        self, reason: KeepReason, inodes: tuple[Inode, ...] = (), holders: tuple[Holder, ...] = ()
+        self,
+        reason: KeepReason,
+        inodes: tuple[Inode, ...] = (),
+        holders: tuple[Holder, ...] = (),
+        *,
+        late: bool = False,
     ) -> None:
         super().__init__(reason)
+        self.late = late
         self.reason = reason
         self.inodes = inodes
         self.holders = holders
