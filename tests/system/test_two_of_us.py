@@ -1,0 +1,121 @@
+"""Two of us at work on one location: together they evict exactly what one alone would have."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from tests.system.command import PROGRAM, Warden, environment
+from tests.system.trees import MIB, age, fill, wait_until
+
+OLD = [f"e{number:02}" for number in range(12)]
+
+
+@pytest.fixture
+def stock(root):
+    """Twelve entries of 1 MiB, each used a day later than the one before."""
+    for number, name in enumerate(OLD):
+        fill(f"{root}/{name}/f", 1)
+        age(f"{root}/{name}", 40 - number)
+
+
+def other(warden: Warden, **daemon: object) -> Warden:
+    """A second configuration over the same state, locks and locations."""
+    second = Warden(f"{warden.base}-2", dict(warden.policy), warden.locations, state=warden.state_dir)
+    second.daemon = {**warden.daemon, "runtime_dir": warden.runtime_dir, "http": "", **daemon}
+    second.write()
+    return second
+
+
+@contextlib.contextmanager
+def service(warden: Warden):
+    """`run` without its HTTP side."""
+    with open(f"{warden.base}/log", "wb") as log:
+        child = subprocess.Popen(
+            [PROGRAM, "--config", warden.file, "run"], stdout=log, stderr=log, env=environment()
+        )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        child.wait(15)
+
+
+def history(warden):
+    """Names and freed bytes of what is in the books, the oldest first."""
+    rows = json.loads(warden("history", "--json").out)
+    assert {row["outcome"] for row in rows} <= {"removed"}
+    return [row["entry"] for row in reversed(rows)], sum(row["freed_bytes"] for row in rows)
+
+
+def exactly_one_pass(warden, root):
+    """The six that were used longest ago went, once each; the others stayed."""
+    assert sorted(os.listdir(root)) == OLD[6:]
+    names, freed = history(warden)
+    assert names == OLD[:6]
+    assert freed == 6 * MIB
+
+
+def test_passes_at_once_take_what_one_takes(warden, root, stock):
+    """Whoever loses waits, finds nothing to do, and says so; no error of one is the other's doing."""
+    warden.policy |= {"max_size": "6MiB", "target_size": "100%"}
+    warden.write()
+    with ThreadPoolExecutor(4) as pool:
+        runs = list(pool.map(lambda _: warden("once", "--json"), range(4)))
+    assert [run.status for run in runs] == [0] * 4
+    assert sorted(name for run in runs for name in run.evicted) == OLD[:6]
+    assert [failed for run in runs for failed in run.only["failed"]] == []
+    exactly_one_pass(warden, root)
+
+
+@pytest.mark.parametrize("loser", ["a service", "once"])
+def test_a_service_beside_another_takes_what_one_takes(warden, root, stock, loser):
+    warden.policy |= {"max_size": "6MiB", "target_size": "100%"}
+    warden.daemon |= {"interval": "1s", "http": ""}
+    warden.write()
+    second = other(warden)
+    with contextlib.ExitStack() as stack:
+        children = [stack.enter_context(service(warden))]
+        if loser == "a service":
+            children.append(stack.enter_context(service(second)))
+        for _ in range(3):
+            assert second("once", "--json").status == 0
+        wait_until(lambda: sorted(os.listdir(root)) == OLD[6:])
+        for child in children:
+            assert child.poll() is None, open(f"{warden.base}/log").read()  # noqa: SIM115
+    exactly_one_pass(warden, root)
+
+
+def test_a_plan_that_is_applied_during_passes_takes_what_one_takes(warden, root, stock):
+    warden.policy |= {"max_size": "6MiB", "target_size": "100%"}
+    warden.write()
+    plan = f"{warden.base}/plan.json"
+    assert warden("plan", "-o", plan).status == 0
+    with ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(warden, *words) for words in [("apply", plan, "--json"), ("once", "--json")] * 2]
+        runs = [job.result() for job in jobs]
+    assert {run.status for run in runs} == {0}
+    assert sorted(name for run in runs for name in run.evicted) == OLD[:6]
+    exactly_one_pass(warden, root)
+
+
+def test_a_lock_of_a_killed_pass_is_free_at_once_and_a_held_one_names_its_holder(warden, root, stock):
+    warden.policy |= {"max_size": "6MiB", "target_size": "100%"}
+    warden.write()
+    locks = f"{warden.runtime_dir}/locks"
+    warden("once")
+    [lock] = os.listdir(locks)
+    code = (
+        "import fcntl, sys, time; f = open(sys.argv[1]); fcntl.flock(f, 2); print(flush=True); time.sleep(60)"
+    )
+    command = [sys.executable, "-c", code, f"{locks}/{lock}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
+        holder.stdout.readline()
+        busy = warden("once", "--wait", "0s")
+        assert busy.status == 3
+        assert "at work on this location" in busy.err
+        holder.kill()
+    assert warden("once", "--wait", "0s").status == 0
