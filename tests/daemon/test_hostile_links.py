@@ -130,3 +130,17 @@ def test_hard_links_to_files_of_others_only_lose_the_link(place):
     assert isinstance(outcome, Removed)
     assert outcome.freed_bytes == 4096
     assert place.unharmed
+
+
+@pytest.mark.parametrize("room", [8192, 4], ids=["at once", "in rounds"])
+def test_what_goes_along_with_an_entry_is_not_sought_behind_a_link(place, room):
+    """Shared data and emptied directories have no planned inode: only the way to them protects."""
+    for number in range(6):
+        place.put(f"e/f{number}")
+    (place.treasure / "empty").mkdir()
+    place.before = place.look()
+    os.symlink(place.treasure, place.cache.path("store"))
+    os.symlink(place.treasure / "sub", place.cache.path("way"))
+    victim = place.cache.victim("e", shared_out=(b"store/sub/f1", b"way/f2"), husks=(b"store/empty",))
+    assert isinstance(place.cache.evict(victim, room=room), Removed)
+    assert place.unharmed
