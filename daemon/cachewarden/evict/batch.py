@@ -72,6 +72,7 @@ class Batch:
         self._victims = victims
         self._hands = Hands(room)
         self._began_ns = 0
+        self._slow = False
         self._committed: list[Case] = []
 
     @property
@@ -193,10 +194,8 @@ class Batch:
                 steps.check_mounts(case, busy)
                 steps.check_standing(case, sight)
         self._ask_second_witness()
-        if self._means.clock.monotonic_ns() - began > _LEASING_NS:
-            # So many processes that a second look would not fit into the second: no leases meanwhile.
-            for case in self._open:
-                self._set_aside(case)
+        # So many processes, or so busy a machine, that a second look may not fit into the second.
+        self._slow = self._means.clock.monotonic_ns() - began > _LEASING_NS
 
     def _ask_second_witness(self) -> None:
         means = self._means
@@ -217,12 +216,22 @@ class Batch:
         if not self._open:
             return
         means = self._means
-        means.openers.drain()
+        if self._slow:  # nobody can come by path any more: who comes otherwise is seen or waits afterwards
+            for case in self._open:
+                steps.rest(case)
         sight = means.surroundings.look()
         fds = {piece.here[0] for case in self._open for piece in case.pieces}
         busy = {fd: means.busy(sight, fd) for fd in fds}
         known = {fd: paths for fd, paths in busy.items() if paths is not None}
         self._ask_second_witness()
+        if self._slow:
+            self._began_ns = means.clock.monotonic_ns()
+            for case in self._open:
+                with judging(case):
+                    steps.lease(case)
+                if not case.open:
+                    self._give_up(case)
+        means.openers.drain()
         for case in self._open:
             with judging(case):
                 if means.openers.holds(case.victim.name):

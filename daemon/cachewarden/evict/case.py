@@ -191,6 +191,14 @@ def lease(case: Case) -> None:
         raise StaysError(file.refused, (file.inode,))
 
 
+def rest(case: Case) -> None:
+    """Give the victim's leases back for a while; `lease` takes them again."""
+    for file in case.holding.files:
+        if file.leased:
+            leases.give_back(file.fd)
+            file.leased = False
+
+
 def check_door(case: Case) -> None:
     """Whether nobody waits at the door; saves a move in vain. Raises StaysError."""
     for file in case.holding.files:
