@@ -12,6 +12,7 @@ from cachewarden_policies.reasons import Outcome
 NOW = 1_700_000_000 * SECOND
 HUB = LocationSpec("hub", b"/data/hub", Policy())
 ODD = LocationSpec("hub", b"/data/\xff\n", Policy())
+OTHER = LocationSpec("other", b"/data/other", Policy())
 
 
 @pytest.fixture
@@ -41,28 +42,53 @@ def test_a_confirmation_ends_at_its_deadline(ledger):
 
 
 def test_an_end_after_the_end_of_time_is_for_ever(ledger):
-    ledger.pause(HUB, NOW, 2**70)
-    assert ledger.paused_until(HUB.key, NOW) == FOREVER
+    ledger.pause("hub", NOW, 2**70)
+    assert ledger.paused_until(HUB, NOW) == FOREVER
     assert ledger.trouble is None
 
 
-def test_a_pause_of_one_location_leaves_the_others_alone(ledger):
-    ledger.pause(HUB, NOW)
-    assert ledger.paused_until(HUB.key, NOW + 1000 * DAY) == FOREVER
-    assert ledger.paused_until(ODD.key, NOW) is None
-    ledger.resume(HUB, NOW)
-    assert ledger.paused_until(HUB.key, NOW) is None
+def test_a_pause_of_one_name_holds_for_its_locations_of_today_and_of_tomorrow_and_for_no_other(ledger):
+    ledger.seen(HUB, [], NOW)
+    ledger.pause("hub", NOW)
+    assert ledger.paused_until(HUB, NOW + 1000 * DAY) == FOREVER
+    assert ledger.paused_until(ODD, NOW) == FOREVER, "no pass has looked at it yet"
+    assert ledger.paused_until(OTHER, NOW) is None
+    ledger.resume("hub", NOW)
+    assert (ledger.paused_until(HUB, NOW), ledger.paused_until(ODD, NOW)) == (None, None)
 
 
 def test_a_pause_of_everything_holds_for_locations_that_appear_later(ledger):
     ledger.pause(None, NOW, NOW + HOUR)
-    assert ledger.paused_until(ODD.key, NOW + 1) == NOW + HOUR
-    assert ledger.paused_until(ODD.key, NOW + HOUR) is None
+    assert ledger.paused_until(ODD, NOW + 1) == NOW + HOUR
+    assert ledger.paused_until(ODD, NOW + HOUR) is None
     assert ledger.location_states() == {}, "no location was looked at yet"
 
 
-def test_resuming_everything_takes_back_the_pauses_of_single_locations_too(ledger):
-    ledger.pause(HUB, NOW)
+def test_a_pause_of_a_name_is_no_location(ledger):
+    ledger.pause("hub", NOW)
+    assert ledger.location_states() == {}
+
+
+def test_resuming_everything_takes_back_the_pauses_of_single_names_too(ledger):
+    ledger.pause("hub", NOW)
     ledger.pause(None, NOW)
     ledger.resume(None, NOW)
-    assert ledger.paused_until(HUB.key, NOW) is None
+    assert ledger.paused_until(HUB, NOW) is None
+
+
+def test_resuming_one_name_leaves_the_pause_of_everything_and_of_other_names(ledger):
+    ledger.pause("hub", NOW)
+    ledger.pause("other", NOW, NOW + HOUR)
+    ledger.resume("hub", NOW)
+    assert ledger.paused_until(OTHER, NOW) == NOW + HOUR
+    ledger.pause(None, NOW, NOW + DAY)
+    ledger.resume("hub", NOW)
+    assert ledger.paused_until(HUB, NOW) == NOW + DAY
+
+
+def test_a_pause_that_was_written_for_a_single_location_holds_and_can_be_taken_back(ledger):
+    ledger.update_location(HUB, NOW, paused_until_ns=NOW + HOUR)
+    assert ledger.paused_until(HUB, NOW) == NOW + HOUR
+    assert ledger.paused_until(ODD, NOW) is None
+    ledger.resume("hub", NOW)
+    assert ledger.paused_until(HUB, NOW) is None

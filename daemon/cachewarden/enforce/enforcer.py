@@ -126,7 +126,7 @@ class Enforcer:
         self, found: Survey, orders: Orders, now_ns: int, more: Mapping[int, KeepReason]
     ) -> situation.Location:
         state = books.state_of(self.means.ledger, found.spec)
-        paused = not orders.requested and self.means.ledger.paused_until(found.spec.key, now_ns) is not None
+        paused = not orders.requested and self.means.ledger.paused_until(found.spec, now_ns) is not None
         return situation.Location(
             key=found.spec.key,
             policy=found.spec.policy,

@@ -21,8 +21,8 @@ REFETCH_WINDOW = 7 * DAY
 HISTORY_ROWS = 100_000
 HISTORY_AGE = 400 * DAY
 
-# The row that `pause` without a location writes: it also holds for locations that appear later.
-# No location has this key, because a location's key contains a colon.
+# The rows of pauses: this one holds for all locations, `*NAME` for those of a configured name. Both hold for
+# locations that appear later, too. No location has such a key, because no name may begin with a star.
 EVERYWHERE = "*"
 
 
@@ -213,7 +213,7 @@ class Ledger:
     def location_states(self) -> dict[str, LocationState]:
         """What is remembered of every location that was ever looked at, by key."""
         found = self._store.read("SELECT * FROM locations", table="locations")
-        states = (rows.state(row) for row in found if row["key"] != EVERYWHERE)
+        states = (rows.state(row) for row in found if not cast("str", row["key"]).startswith(EVERYWHERE))
         return {state.key: state for state in states}
 
     def location_state(self, key: str) -> LocationState | None:
@@ -231,36 +231,37 @@ class Ledger:
         """`max_share` does not hold the location back until then."""
         self.update_location(location, now_ns, confirmed_until_ns=until_ns)
 
-    def pause(self, location: LocationSpec | None, now_ns: int, until_ns: int = FOREVER) -> None:
-        """Nothing is evicted from the location (None: from any) until then, or until `resume`."""
-        self._set_pause(location, until_ns, now_ns)
+    def pause(self, name: str | None, now_ns: int, until_ns: int = FOREVER) -> None:
+        """Nothing is evicted from the locations of a name (None: from any) until then, or until `resume`.
 
-    def resume(self, location: LocationSpec | None, now_ns: int) -> None:
-        """Take a pause back. None takes back all of them, those of single locations too."""
-        self._set_pause(location, None, now_ns)
-        if location is None:
-            self._store.write(
-                {
-                    ("locations", (key,)): Change(Kind.AMEND, {"paused_until_ns": None})
-                    for key, state in self.location_states().items()
-                    if state.paused_until_ns is not None
-                },
-                now_ns,
-            )
+        By name and not by path: what a glob matches later is paused as well.
+        """
+        self._store.write({_pause(name): _paused(name, min(until_ns, FOREVER))}, now_ns)
 
-    def paused_until(self, key: str, now_ns: int) -> int | None:
-        """Until when the location is paused, by itself or with all others; None: it is not."""
-        states = (self.location_state(key), self.location_state(EVERYWHERE))
+    def resume(self, name: str | None, now_ns: int) -> None:
+        """Take the pause of a name back. None takes back all of them, those of single names too."""
+        found = self._store.read("SELECT * FROM locations", table="locations")
+        changes: dict[tuple[str, Key], Change] = {
+            ("locations", (row["key"],)): Change(Kind.AMEND, {"paused_until_ns": None})
+            for row in found
+            if row.get("paused_until_ns") is not None and name in (None, row.get("name"))
+        }
+        self._store.write({**changes, _pause(name): _paused(name, None)}, now_ns)
+
+    def paused_until(self, location: LocationSpec, now_ns: int) -> int | None:
+        """Until when the location is paused, by itself, by its name or with all others; None: it is not."""
+        keys = (location.key, EVERYWHERE + location.name, EVERYWHERE)
+        states = [self.location_state(key) for key in keys]
         ends = [state.paused_until_ns for state in states if state is not None and state.paused(now_ns)]
         return max((end for end in ends if end is not None), default=None)
 
-    def _set_pause(self, location: LocationSpec | None, until_ns: int | None, now_ns: int) -> None:
-        columns: Row = {"paused_until_ns": until_ns}
-        if location is None:
-            change = Change(Kind.PUT, {"name": EVERYWHERE, "path": b"", **columns})
-            self._store.write({("locations", (EVERYWHERE,)): change}, now_ns)
-        else:
-            self._store.write({("locations", (location.key,)): rows.located(location, columns)}, now_ns)
+
+def _pause(name: str | None) -> tuple[str, Key]:
+    return "locations", (EVERYWHERE + (name or ""),)
+
+
+def _paused(name: str | None, until_ns: int | None) -> Change:
+    return Change(Kind.PUT, {"name": name or EVERYWHERE, "path": b"", "paused_until_ns": until_ns})
 
 
 def open_ledger(

@@ -187,7 +187,7 @@ class House(Keeping):
                     spec=spec,
                     state=state,
                     missing=spec in land.missing,
-                    paused_until_ns=self.ledger.paused_until(spec.key, now_ns),
+                    paused_until_ns=self.ledger.paused_until(spec, now_ns),
                     next_pass_ns=service.next_pass_ns if service is not None else None,
                     watch_mode=service.watch_modes.get(spec.key, "none") if service is not None else "none",
                 )

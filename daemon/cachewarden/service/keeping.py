@@ -100,18 +100,20 @@ class Keeping:
         return now_ns + for_ns
 
     def pause(self, only: str | None = None, *, for_ns: int | None = None) -> int | None:
-        """Evict nothing from the locations of one name (None: from any); until when, None: until resumed."""
+        """Evict nothing from the locations of one name (None: from any); until when, None: until resumed.
+
+        Holds for locations that appear later, too. Raises UsageError for an unknown name.
+        """
+        self.select(only)
         now_ns = self.clock.wall_ns()
         until_ns = FOREVER if for_ns is None else now_ns + for_ns
-        for spec in [None] if only is None else self._named(only):
-            self.ledger.pause(spec, now_ns, until_ns)
+        self.ledger.pause(only, now_ns, until_ns)
         return None if for_ns is None else until_ns
 
     def resume(self, only: str | None = None) -> None:
-        """Take pauses back; None takes back all."""
-        now_ns = self.clock.wall_ns()
-        for spec in [None] if only is None else self._named(only):
-            self.ledger.resume(spec, now_ns)
+        """Take the pause of one name back; None takes back all. Raises UsageError for an unknown name."""
+        self.select(only)
+        self.ledger.resume(only, self.clock.wall_ns())
 
     def trash_list(self) -> list[TrashRow]:
         """What lies in the trash of all locations."""
