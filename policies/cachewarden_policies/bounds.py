@@ -11,7 +11,7 @@ from enum import IntEnum
 
 from cachewarden_policies.policy import Amount, Limits, Policy
 from cachewarden_policies.reasons import EvictReason
-from cachewarden_policies.situation import Filesystem, Location
+from cachewarden_policies.situation import Filesystem, Location, Usage
 
 
 class Dimension(IntEnum):
@@ -51,15 +51,6 @@ class Bound:
         return self.measure < self.limit if self.is_floor else self.measure > self.limit
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What is stored, in the three dimensions that limits count."""
-
-    bytes: int
-    files: int
-    entries: int
-
-
 _OWN_REASONS: Mapping[Dimension, EvictReason] = {
     Dimension.BYTES: EvictReason.OVER_SIZE,
     Dimension.FILES: EvictReason.OVER_FILES,
@@ -89,15 +80,8 @@ def location_bounds(location: Location) -> list[Bound]:
     if location.policy.evict_all:
         everything = _evictable(location)
         return _limit_bounds(effective_limits(location.policy), everything, everything, _ALL_REASONS)
-    past = location.circumstances
-    usage = Usage(location.usage_bytes, location.usage_files, len(location.entries))
-    started = past.evicted_entries > 0
-    start = Usage(
-        max(usage.bytes, past.bytes_at_start if started else 0),
-        usage.files,
-        usage.entries + past.evicted_entries,
-    )
-    return _limit_bounds(effective_limits(location.policy), usage, start, _OWN_REASONS)
+    limits = effective_limits(location.policy)
+    return _limit_bounds(limits, location.usage, location.usage_at_start, _OWN_REASONS)
 
 
 def _evictable(location: Location) -> Usage:
@@ -110,9 +94,22 @@ def _evictable(location: Location) -> Usage:
     )
 
 
-def pool_bounds(limits: Limits, usage: Usage) -> list[Bound]:
-    """The limits of a pool, against what its members use together."""
-    return _limit_bounds(limits, usage, usage, _POOL_REASONS)
+def pool_bounds(scope: str, limits: Limits, members: Sequence[Location], usage: Usage) -> list[Bound]:
+    """The limits of a pool, against `usage`: what its members hold once what they give up anyway is gone.
+
+    A pool that was above a limit then goes on to the target when the pass plans again, as a location does.
+    Only what went for the pool itself counts: expired entries that went before kept it below.
+    """
+    none = Usage()
+    gone = sum((member.circumstances.evicted_for.get(scope, none) for member in members), none)
+    start = sum((member.usage_at_start for member in members), none)
+    # What was written since the pass began never made the pool greater than it was at the start.
+    peak = Usage(
+        max(usage.bytes, min(usage.bytes + gone.bytes, start.bytes)),
+        max(usage.files, min(usage.files + gone.files, start.files)),
+        max(usage.entries, min(usage.entries + gone.entries, start.entries)),
+    )
+    return _limit_bounds(limits, usage, peak, _POOL_REASONS)
 
 
 def _limit_bounds(

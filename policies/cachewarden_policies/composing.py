@@ -78,8 +78,10 @@ def _serve_location(selection: Selection, number: int) -> Scope:
 
 def _serve_pool(selection: Selection, pool: Pool) -> Scope:
     numbers = _present(selection.roster, pool.members)
-    bounds = pool_bounds(pool.limits, selection.usage(numbers)) if numbers else []
-    scope = Scope(f"pool:{pool.name}", numbers, _needs(bounds))
+    members = [selection.roster.locations[number] for number in numbers]
+    name = f"pool:{pool.name}"
+    bounds = pool_bounds(name, pool.limits, members, selection.usage(numbers)) if numbers else []
+    scope = Scope(name, numbers, _needs(bounds))
     _serve(selection, scope, respect_min_size=False)
     return scope
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from cachewarden_policies.reasons import KeepReason
-from cachewarden_policies.situation import Entry, Location, Share
+from cachewarden_policies.situation import Circumstances, Entry, Location, Share, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,47 @@ class Progress:
     gained_files: int
     disk_bytes: int
     disk_inodes: int
+
+
+def book(location: Location, progress: Progress, scopes: Mapping[int, str]) -> Circumstances:
+    """The circumstances after `progress`, which removed what `scopes` names from `location`.
+
+    `scopes` says by index which scope asked for what was removed. Data that was shared between victims
+    of a location and of a pool counts for the pool: it went with what the pool took last.
+    """
+    so_far = progress.location.circumstances
+    evicted_for = dict(so_far.evicted_for)
+    before = {index for index, scope in scopes.items() if not scope.startswith("pool:")}
+    for pool in sorted(set(scopes.values()) - {scopes[index] for index in before}):
+        mine = {index for index, scope in scopes.items() if scope == pool}
+        gained = _gained(location, before | mine) - _gained(location, before)
+        evicted_for[pool] = evicted_for.get(pool, Usage()) + gained
+        before |= mine
+    return replace(
+        so_far,
+        evicted_bytes=so_far.evicted_bytes + progress.gained_bytes,
+        evicted_entries=so_far.evicted_entries + len(scopes),
+        evicted_for=evicted_for,
+    )
+
+
+def at_rest(location: Location) -> Location:
+    """A location as a later pass sees it, that leaves it alone: nothing went from it so far."""
+    fresh = replace(
+        location.circumstances,
+        bytes_at_start=0,
+        files_at_start=0,
+        entries_at_start=0,
+        evicted_bytes=0,
+        evicted_entries=0,
+        evicted_for={},
+    )
+    return replace(location, circumstances=fresh)
+
+
+def _gained(location: Location, removed: Collection[int]) -> Usage:
+    progress = advance(location, removed, {})
+    return Usage(progress.gained_bytes, progress.gained_files, len(removed))
 
 
 def advance(location: Location, removed: Collection[int], vetoes: Mapping[int, KeepReason]) -> Progress:

@@ -8,11 +8,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cachewarden_policies.bounds import Bound, Dimension, Usage
+from cachewarden_policies.bounds import Bound, Dimension
 from cachewarden_policies.reasons import EvictReason, KeepReason
 from cachewarden_policies.restraint import Freedom
 from cachewarden_policies.roster import Roster
-from cachewarden_policies.situation import Share
+from cachewarden_policies.situation import Share, Usage
 
 Gains: TypeAlias = tuple[int, int, int, int, int]  # one for each Dimension
 

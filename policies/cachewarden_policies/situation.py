@@ -4,8 +4,8 @@ The daemon measures and fills these in; nothing here is read from a disk or a cl
 allocated bytes (`st_blocks * 512`), times are nanoseconds since the epoch.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from cachewarden_policies.policy import Limits, Policy
 from cachewarden_policies.reasons import Cost, KeepReason, LastUseSource
@@ -57,12 +57,28 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What is stored, in the three dimensions that limits count."""
+
+    bytes: int = 0
+    files: int = 0
+    entries: int = 0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(self.bytes + other.bytes, self.files + other.files, self.entries + other.entries)
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(self.bytes - other.bytes, self.files - other.files, self.entries - other.entries)
+
+
+@dataclass(frozen=True, slots=True)
 class Circumstances:
     """What restrains a location in this pass, beside its policy.
 
     `waiting`: an earlier pass met `max_share` and nobody confirmed yet. `confirmed`: `max_share` does
-    not apply to this pass. `bytes_at_start` and `evicted_*` describe the pass so far: a pass plans
-    again when a victim turned out to be busy, and the brake must see the whole pass.
+    not apply to this pass. `*_at_start` and `evicted_*` describe the pass so far: a pass plans
+    again when a victim turned out to be busy, and the brake must see the whole pass, and limits where it
+    began. `evicted_for` has what of that went for pools, by the scope's name.
     """
 
     enforce: bool = True
@@ -72,8 +88,11 @@ class Circumstances:
     waiting: bool = False
     confirmed: bool = False
     bytes_at_start: int = 0
+    files_at_start: int = 0
+    entries_at_start: int = 0
     evicted_bytes: int = 0
     evicted_entries: int = 0
+    evicted_for: Mapping[str, Usage] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,23 @@ class Location:
     entries: Sequence[Entry]
     shares: Sequence[Share] = ()
     circumstances: Circumstances = Circumstances()
+
+    @property
+    def usage(self) -> Usage:
+        """What it holds now."""
+        return Usage(self.usage_bytes, self.usage_files, len(self.entries))
+
+    @property
+    def usage_at_start(self) -> Usage:
+        """What it held when the pass began, or holds now where that is more; now if nothing went yet."""
+        past = self.circumstances
+        if not past.evicted_entries:
+            return self.usage
+        return Usage(
+            max(self.usage_bytes, past.bytes_at_start),
+            max(self.usage_files, past.files_at_start),
+            max(len(self.entries), past.entries_at_start),
+        )
 
 
 @dataclass(frozen=True, slots=True)

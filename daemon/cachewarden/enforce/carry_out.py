@@ -26,6 +26,7 @@ from cachewarden.report import (
     SparedEntry,
 )
 from cachewarden_policies.planning import make_plan
+from cachewarden_policies.progress import at_rest
 from cachewarden_policies.reasons import EvictReason, KeepReason
 from cachewarden_policies.situation import Filesystem, Location, Pool, Situation
 from cachewarden_policies.verdicts import Plan, Verdict
@@ -54,7 +55,8 @@ class Scene:
     def plan(self) -> Plan:
         """Plan with what is known now."""
         locations = [work.location for work in self.works]
-        return make_plan(Situation(self.now_ns, [*locations, *self.elsewhere], self.pools, self.filesystems))
+        others = map(at_rest, self.elsewhere)
+        return make_plan(Situation(self.now_ns, [*locations, *others], self.pools, self.filesystems))
 
 
 def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool], look: Callable[[Work], None]) -> Plan:
@@ -93,7 +95,7 @@ def _round(
         mine = [verdict for verdict in todo if verdict.location == key]
         if mine:
             journal.planned(work.survey.spec, sum(verdict.gain_bytes for verdict in mine))
-        removed: set[int] = set()
+        removed: dict[int, str] = {}
         vetoes: dict[int, KeepReason] = {}
         for together in _independent(work, [scene.named(verdict) for verdict in mine]):
             if stop():
@@ -105,7 +107,8 @@ def _round(
             for verdict, outcome in zip(together, outcomes, strict=False):  # fewer outcomes: stopped
                 veto = _book(work, verdict, outcome, journal)
                 if veto is None:
-                    removed.add(verdict.index)
+                    assert verdict.scope is not None
+                    removed[verdict.index] = verdict.scope
                 else:
                     vetoes[verdict.index] = veto
         before = work.disk_bytes, work.disk_inodes

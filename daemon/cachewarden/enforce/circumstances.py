@@ -37,6 +37,8 @@ def circumstances(
         waiting=state.waiting_since_ns is not None,
         confirmed=mood.confirmed or state.confirmed(now_ns),
         bytes_at_start=survey.inventory.bytes,
+        files_at_start=survey.inventory.files,
+        entries_at_start=len(survey.facts),
     )
 
 

@@ -9,7 +9,7 @@ from cachewarden.enforce.victims import Victims
 from cachewarden.evict import Evictor
 from cachewarden.report import EvictedEntry, FailedEntry, Holder, SparedEntry
 from cachewarden_policies import situation
-from cachewarden_policies.progress import advance
+from cachewarden_policies.progress import advance, book
 from cachewarden_policies.reasons import KeepReason
 from cachewarden_policies.verdicts import LocationPlan
 
@@ -61,8 +61,11 @@ class Work:
             circumstances=replace(
                 location.circumstances,
                 bytes_at_start=so_far.bytes_at_start,
+                files_at_start=so_far.files_at_start,
+                entries_at_start=so_far.entries_at_start,
                 evicted_bytes=so_far.evicted_bytes,
                 evicted_entries=so_far.evicted_entries,
+                evicted_for=so_far.evicted_for,
             ),
         )
 
@@ -78,19 +81,15 @@ class Work:
         ]
         self.location = replace(self.location, entries=entries)
 
-    def take(self, removed: set[int], vetoes: dict[int, KeepReason]) -> None:
-        """Book what a round did; indices are those of `location.entries` at the round's plan."""
+    def take(self, removed: Mapping[int, str], vetoes: dict[int, KeepReason]) -> None:
+        """Book what a round did; indices are those of `location.entries` at the round's plan.
+
+        `removed` has the scope that asked for each entry that went.
+        """
         progress = advance(self.location, removed, vetoes)
+        past = book(self.location, progress, removed)
         self.removed |= {self.numbers[index] for index in removed}
         self.numbers = tuple(self.numbers[index] for index in progress.kept)
         self.disk_bytes += progress.disk_bytes
         self.disk_inodes += progress.disk_inodes
-        so_far = progress.location.circumstances
-        self.location = replace(
-            progress.location,
-            circumstances=replace(
-                so_far,
-                evicted_bytes=so_far.evicted_bytes + progress.gained_bytes,
-                evicted_entries=so_far.evicted_entries + len(removed),
-            ),
-        )
+        self.location = replace(progress.location, circumstances=past)
