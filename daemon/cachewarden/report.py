@@ -178,6 +178,7 @@ class LocationReport:
     disk_freed_bytes: int = 0
     warnings: tuple[str, ...] = ()
     gauges: Gauges | None = None  # None where the location could not be looked at
+    absent: bool = False  # its path is not there, which is no error
 
     def to_json(self, in_use_checked: str | None = None) -> dict[str, object]:
         """The object of `locations`; `in_use_checked` makes it that of a plan."""
@@ -214,6 +215,7 @@ class PassReport:
 
     locations: tuple[LocationReport, ...]
     in_use_checked: str | None = None  # set for plans: proc, lease or service
+    locked: tuple[str, ...] = ()  # who holds locations that were not passed over
 
     @property
     def outcome(self) -> Outcome:

@@ -97,7 +97,8 @@ def _serve_filesystem(selection: Selection, filesystem: Filesystem) -> Scope:
         freed_inodes=sum(gain[Dimension.DISK_INODES] for gain in gained),
     )
     scope = Scope(f"filesystem:{filesystem.name}", numbers, _needs(bounds))
-    _serve(selection, scope, respect_min_size=True)
+    if not filesystem.futile:
+        _serve(selection, scope, respect_min_size=True)
     return scope
 
 

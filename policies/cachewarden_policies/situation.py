@@ -143,7 +143,8 @@ class Filesystem:
 
     `pending_bytes` are planned gains of this pass that the filesystem has not shown yet (xfs and
     btrfs free late): they are credited, so that a lagging statvfs does not flush the cache.
-    `requested_free` is what `once --free` asks for, beside the policies' floors.
+    `requested_free` is what `once --free` asks for, beside the policies' floors. `futile`: evicting gave
+    this filesystem nothing back, so that its need is stated and nothing goes for it.
     """
 
     name: str
@@ -155,6 +156,7 @@ class Filesystem:
     pending_bytes: int = 0
     pending_inodes: int = 0
     requested_free: int = 0
+    futile: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,25 @@
 """What a pass writes into the ledger: evictions, and the state of each location."""
 
 from cachewarden.enforce.work import Work
-from cachewarden.ledger import EvictionRow, Ledger, LocationState
+from cachewarden.ledger import EvictionRow, Ledger, LocationChanges, LocationState
 from cachewarden.report import EvictedEntry, LocationReport
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import EvictReason, Outcome
+
+# What is not there uses nothing, crosses no limit, and has nothing to be confirmed.
+ABSENT: LocationChanges = {
+    "over_limit_since_ns": None,
+    "waiting_since_ns": None,
+    "waiting_bytes": None,
+    "waiting_entries": None,
+    "confirmed_until_ns": None,
+    "bytes": None,
+    "files": None,
+    "entries": None,
+    "limit_bytes": None,
+    "usage_complete": None,
+    "inuse_complete": None,
+}
 
 
 def state_of(ledger: Ledger, spec: LocationSpec) -> LocationState:
@@ -77,12 +92,13 @@ def record_pass(ledger: Ledger, work: Work, report: LocationReport, now_ns: int)
 
 
 def record_missing(ledger: Ledger, spec: LocationSpec, report: LocationReport, now_ns: int) -> None:
-    """A location that could not be looked at keeps the figures it had; only its availability changes."""
-    ledger.update_location(
-        spec,
-        now_ns,
-        last_pass_ns=now_ns,
-        outcome=report.outcome,
-        detail=report.warnings[0] if report.warnings else None,
-        available=False,
-    )
+    """A location that could not be looked at keeps the figures it had, unless it is known to be absent."""
+    changes: LocationChanges = {
+        "last_pass_ns": now_ns,
+        "outcome": report.outcome,
+        "detail": report.warnings[0] if report.warnings else None,
+        "available": False,
+    }
+    if report.absent:
+        changes |= ABSENT
+    ledger.update_location(spec, now_ns, **changes)

@@ -67,10 +67,7 @@ def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool], look: Ca
     works = {work.key: work for work in scene.works}
     fruitless, looked = 0, False
     while True:
-        plan = scene.plan()
-        for work in scene.works:
-            work.last_plan = plan.of(work.key)
-            work.first_plan = work.first_plan or work.last_plan
+        plan = _note(scene)
         todo = [verdict for verdict in plan.evictions if verdict.location in works]
         if stop():
             return plan
@@ -83,9 +80,22 @@ def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool], look: Ca
             _round(scene, works, todo, journal, stop)
             continue
         gained = _settle(scene)
-        fruitless = 0 if gained else fruitless + 1
-        if gained is None or fruitless > 1:
+        if gained is None:
             return plan
+        fruitless = 0 if gained else fruitless + 1
+        if fruitless > 1:
+            # Snapshots, reflinks, or somebody who writes as fast as we free: going on would only empty
+            # the cache. What is still wanted is planned once more, with what the disks really show.
+            scene.filesystems = [replace(each, futile=True) for each in scene.filesystems]
+            return _note(scene)
+
+
+def _note(scene: Scene) -> Plan:
+    plan = scene.plan()
+    for work in scene.works:
+        work.last_plan = plan.of(work.key)
+        work.first_plan = work.first_plan or work.last_plan
+    return plan
 
 
 def _round(
@@ -203,7 +213,7 @@ def _settle(scene: Scene) -> bool | None:
         if work is None:
             continue
         shown = _wait_for(work.survey.root_fd, filesystem)
-        grown |= shown.avail_bytes > filesystem.avail_bytes
+        grown |= shown.avail_bytes > filesystem.avail_bytes or shown.avail_inodes > filesystem.avail_inodes
         scene.filesystems[scene.filesystems.index(filesystem)] = shown
     return grown
 

@@ -43,18 +43,20 @@ def circumstances(
 
 
 class ClockWatch:
-    """Notices a wall clock that jumped: more than an hour against the monotonic one since the last pass.
+    """Notices a wall clock that jumped: more than an hour against the monotonic one between two looks.
 
-    A pass right after a jump would find everything a year old. Age and idle rules wait for one
-    pass; the next one finds both clocks agreeing again, and believes them.
+    A pass right after a jump would find everything a year old. Age and idle rules wait for `hold_ns`,
+    one interval: until then somebody, or a time server, has had the time to put the clock right.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hold_ns: int) -> None:
+        self._hold_ns = hold_ns
         self._last: tuple[int, int] | None = None
+        self._until_ns: int | None = None
 
     def suspect(self, wall_ns: int, monotonic_ns: int) -> bool:
-        """Whether the wall clock jumped since this was asked before; False at the first time."""
+        """Whether the wall clock jumped not long ago; False at the first look."""
         last, self._last = self._last, (wall_ns, monotonic_ns)
-        if last is None:
-            return False
-        return abs((wall_ns - last[0]) - (monotonic_ns - last[1])) > CLOCK_TOLERANCE
+        if last is not None and abs((wall_ns - last[0]) - (monotonic_ns - last[1])) > CLOCK_TOLERANCE:
+            self._until_ns = monotonic_ns + self._hold_ns
+        return self._until_ns is not None and monotonic_ns < self._until_ns

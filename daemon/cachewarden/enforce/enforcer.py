@@ -1,11 +1,11 @@
 """The entry points of a pass: run it, look without touching, apply a plan, evict one entry."""
 
-import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 
 from cachewarden.enforce import books, intents, reporting
+from cachewarden.enforce.between import Between
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.scopes import filesystems, pools
@@ -36,6 +36,7 @@ class Orders:
     wait_ns: int = 0
     requested_free: int = 0
     requested: bool = False  # somebody named the entry: `narrowing.requested`
+    only: str | None = None  # the pass is about locations of this name; others are looked at, for their pools
 
 
 class Enforcer:
@@ -44,9 +45,7 @@ class Enforcer:
     def __init__(self, means: Means) -> None:
         self.means = means
         self.surveyor = Surveyor(means)
-        # Members of pools that another thread's pass measured last: a pool is planned over all.
-        self._last: dict[str, situation.Location] = {}
-        self._last_lock = threading.Lock()
+        self._between = Between()
 
     def run(
         self,
@@ -76,13 +75,20 @@ class Enforcer:
             seconds = (self.means.clock.monotonic_ns() - begun) / 1e9
             reports = [self._close(work, plan, orders, findings, seconds) for work in works]
             for spec, report in findings.missing:
+                self._between.drop(spec.key)
                 books.record_missing(self.means.ledger, spec, report, findings.now_ns)
                 self.means.journal.finished(spec, report, seconds)
         return PassReport((*reports, *(report for _, report in findings.missing)))
 
-    def situated(self, territory: Territory, findings: Findings, orders: Orders) -> situation.Situation:
+    def situated(
+        self,
+        territory: Territory,
+        findings: Findings,
+        orders: Orders,
+        narrow: Narrow = lambda _: {},
+    ) -> situation.Situation:
         """What a plan over these findings would look at, for commands that only show."""
-        locations = [self._location(each, orders, findings.now_ns, {}) for each in findings.surveys]
+        locations = [self._location(each, orders, findings.now_ns, narrow(each)) for each in findings.surveys]
         known = {location.key for location in locations}
         joint = pools(territory.pools, territory.locations)
         return situation.Situation(
@@ -115,8 +121,7 @@ class Enforcer:
             bytes_before=found.inventory.bytes,
             avail_before=found.space.avail_bytes,
         )
-        with self._last_lock:
-            self._last[found.spec.key] = work.location
+        self._between.keep(work.location)
         return work
 
     def _openers(self, found: Survey) -> LiveOpeners | None:
@@ -176,21 +181,30 @@ class Enforcer:
         mine = {work.key for work in works}
         joint = pools(territory.pools, territory.locations)
         wanted = {key for pool in joint for key in pool.members} - mine
-        with self._last_lock:
-            elsewhere = [self._last[key] for key in sorted(wanted) if key in self._last]
+        elsewhere = self._between.others(wanted)
         known = mine | {location.key for location in elsewhere}
         scene = Scene(
             now_ns=findings.now_ns,
             works=works,
             elsewhere=elsewhere,
             pools=[_within(pool, known) for pool in joint],
-            filesystems=filesystems([work.survey for work in works], orders.requested_free),
+            filesystems=[
+                self._between.judged(each)
+                for each in filesystems([work.survey for work in works], orders.requested_free)
+            ],
             intend=lambda work, verdicts, victims: intents.note(
                 self.means.ledger, work, verdicts, victims, findings.now_ns
             ),
             requested=orders.requested,
         )
-        return carry_out(scene, self.means.journal, stop, self._look_around)
+        plan = carry_out(scene, self.means.journal, stop, self._look_around)
+        self._between.learn(scene.filesystems)
+        for work in works:
+            work.futile = any(each.futile for each in scene.filesystems if work.key in each.members)
+        for location in elsewhere:
+            if plan.of(location.key).evictions:
+                self.means.journal.wanted(location.key)
+        return plan
 
     def _look_around(self, work: Work) -> None:
         key, opens = work.key, self.means.opens
@@ -213,12 +227,12 @@ class Enforcer:
             if each.reason in _BUSY and each.entry not in work.spared:
                 self.means.journal.spared(work.survey.spec, each, rolled_back=False)
         books.record_evictions(self.means.ledger, work, findings.now_ns)
-        if not orders.requested:  # one entry by name says nothing of the location's limits
+        asked = orders.only in (None, work.survey.spec.name)
+        if asked and not orders.requested:  # one entry by name says nothing of the location's limits
             books.record_pass(self.means.ledger, work, report, findings.now_ns)
         for notice in self.means.ledger.take_notices():
             self.means.journal.notice(notice)
-        with self._last_lock:
-            self._last[work.key] = work.location
+        self._between.keep(work.location)
         self.means.journal.finished(work.survey.spec, report, seconds)
         return report
 

@@ -25,6 +25,9 @@ class Journal:
     def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
         """The filesystem refused; the pass goes on."""
 
+    def wanted(self, key: str) -> None:
+        """A pool asks something of a location (by key) that this pass does not hold."""
+
     def refetched(self, spec: LocationSpec, size: int) -> None:
         """So many bytes came back within days of their eviction."""
 

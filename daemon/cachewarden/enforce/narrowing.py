@@ -40,6 +40,7 @@ def read_plan(content: Any) -> PlanFile:
     try:
         for location in content["locations"]:
             key = (str(location["name"]), unshow(location["path"]))
+            found.setdefault(key, {})  # one that gives nothing still counts in its pool and on its disk
             for entry in location["would_evict"]:
                 planned = Planned(*(int(entry[name]) for name in ("dev", "ino", "bytes", "newest_ns")))
                 found.setdefault(key, {})[unshow(entry["entry"])] = planned
@@ -68,6 +69,20 @@ def _reason(planned: Planned | None, survey: Survey, index: int) -> KeepReason |
     entry = survey.inventory.entries[index]
     now = Planned(entry.dev, entry.ino, entry.measure.bytes, entry.measure.newest_ns)
     return None if now == planned else KeepReason.CHANGED
+
+
+def only_of(name: str) -> Callable[[Survey], Mapping[int, KeepReason]]:
+    """Hard guards for all entries of locations with another configured name.
+
+    They are looked at all the same: pools and disks are judged with all that is in them.
+    """
+
+    def guards(survey: Survey) -> Mapping[int, KeepReason]:
+        if survey.spec.name == name:
+            return {}
+        return dict.fromkeys(range(len(survey.inventory.entries)), KeepReason.WITHIN_LIMITS)
+
+    return guards
 
 
 def only_named(name: bytes) -> Callable[[Survey], Mapping[int, KeepReason]]:

@@ -1,5 +1,6 @@
 """From what a pass did, or a plan says, to the report that people, programs and metrics read."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from cachewarden.enforce.showing import HoldersByName, Shown
@@ -25,6 +26,8 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
     """What became of one location. `plan` is the last one of the pass: what it still wants is short."""
     survey, last = work.survey, plan.of(work.key)
     first = work.first_plan or last
+    # A pass that was stopped, or that gave up because nothing helps, still wants something.
+    unfinished = bool(last.evictions) and not last.brake
     spared = dict(work.spared)
     if _wanted(first) or _wanted(last):
         for verdict in last.verdicts:
@@ -37,7 +40,7 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
         name=survey.spec.name,
         path=survey.spec.path,
         layout=survey.inventory.layout,
-        outcome=_outcome(last, evicted=bool(work.evicted)),
+        outcome=Outcome.SHORT if unfinished else _outcome(last, evicted=bool(work.evicted)),
         bytes_before=work.bytes_before,
         bytes_after=work.location.usage_bytes,
         limit_bytes=first.limit_bytes,
@@ -52,9 +55,17 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
         foreign_bytes=survey.inventory.foreign_bytes,
         blocked=last.blocked,
         disk_freed_bytes=disk_freed_bytes,
-        warnings=survey.warnings,
+        warnings=(*survey.warnings, *_futile(work)),
         gauges=_gauges(work, last),
     )
+
+
+def _futile(work: Work) -> Iterator[str]:
+    if work.futile:
+        yield (
+            f"evicting gave {show(work.survey.mount.point)} nothing back (snapshots, reflinks, or somebody "
+            "who writes as fast): nothing more goes for free space until there is more of it"
+        )
 
 
 def _gauges(work: Work, plan: LocationPlan) -> Gauges:
@@ -131,7 +142,9 @@ def absent(spec: LocationSpec) -> LocationReport:
     if spec.must_be_mount:
         return missing(spec, f"{show(spec.path)}: nothing is mounted there (must_be_mount)")
     reason = f"{show(spec.path)}: is not there; it is taken up when it appears"
-    return LocationReport(spec.name, spec.path, spec.layout, Outcome.WITHIN_LIMITS, warnings=(reason,))
+    return LocationReport(
+        spec.name, spec.path, spec.layout, Outcome.WITHIN_LIMITS, warnings=(reason,), absent=True
+    )
 
 
 def _would_evict(survey: Survey, verdict: Verdict) -> EvictedEntry:

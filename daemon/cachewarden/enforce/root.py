@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 
-from cachewarden.errors import LocationUnavailableError
+from cachewarden.errors import LocationAbsentError, LocationUnavailableError
 from cachewarden.paths import show
 from cachewarden.tree import open_directory
 
@@ -19,7 +19,8 @@ _MOST_LINKS = 40  # as the kernel: MAXSYMLINKS, path_resolution(7)
 def open_root(path: bytes, trusted: frozenset[int] = frozenset({0})) -> int:
     """A descriptor of the directory `path` (absolute). Links are followed only where the link's owner
     and the owner of the directory that holds it are in `trusted` (user ids) and nobody else may
-    write there. Raises LocationUnavailableError with a sentence; the caller closes the descriptor.
+    write there. Raises LocationUnavailableError with a sentence (LocationAbsentError where nothing has that
+    path); the caller closes the descriptor.
     """
     parts = [part for part in reversed(path.split(b"/")) if part]
     here = open_directory(b"/")
@@ -47,7 +48,8 @@ def open_root(path: bytes, trusted: frozenset[int] = frozenset({0})) -> int:
             here = below
     except OSError as error:
         os.close(here)
-        raise LocationUnavailableError(f"{show(path)}: {_sentence(error)}") from error
+        kind = LocationAbsentError if error.errno == errno.ENOENT else LocationUnavailableError
+        raise kind(f"{show(path)}: {_sentence(error)}") from error
     except LocationUnavailableError:
         os.close(here)
         raise

@@ -25,9 +25,10 @@ def filesystems(surveys: Sequence[Survey], requested_free: int = 0) -> list[File
 
     Without either, a filesystem is nobody's scope: nothing has to wait for it to show what was freed.
     """
-    by_device: dict[int, list[Survey]] = {}
+    # By the superblock's number and not by st_dev, which differs between subvolumes of one btrfs.
+    by_device: dict[bytes, list[Survey]] = {}
     for survey in surveys:
-        by_device.setdefault(survey.inventory.dev, []).append(survey)
+        by_device.setdefault(survey.mount.major_minor, []).append(survey)
     found = []
     for members in by_device.values():
         if not requested_free and all(each.spec.policy.floor == Floor() for each in members):

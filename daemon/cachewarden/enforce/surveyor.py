@@ -13,7 +13,7 @@ from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.opens import Opens, uses, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
-from cachewarden.errors import LayoutError, LocationUnavailableError, PinsUnreadableError
+from cachewarden.errors import LayoutError, LocationAbsentError, LocationUnavailableError, PinsUnreadableError
 from cachewarden.evict import Fate, Recovered, Trash, recover
 from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
@@ -85,6 +85,8 @@ class Surveyor:
             for spec in group:
                 try:
                     roots.append((spec, stack.enter_context(opened(spec, self.means.trusted))))
+                except LocationAbsentError:
+                    missing.append((spec, reporting.absent(spec)))
                 except LocationUnavailableError as error:
                     missing.append((spec, reporting.missing(spec, str(error))))
             trashes: dict[str, Trash] = {}

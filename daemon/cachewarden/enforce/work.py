@@ -40,6 +40,7 @@ class Work:
     disk_bytes: int = 0  # what the filesystem should have got back
     disk_inodes: int = 0
     freed_bytes: int = 0
+    futile: bool = False  # its filesystem gave nothing back
     first_plan: LocationPlan | None = None
     last_plan: LocationPlan | None = None
 

@@ -17,11 +17,18 @@ _TROUBLE = frozenset({Outcome.SHORT, Outcome.WAITING, Outcome.UNAVAILABLE, Outco
 class Chronicle(Journal):
     """A journal of passes (`enforce.Journal`). `progress` is told of each location that moves on."""
 
-    def __init__(self, metrics: Metrics, clock: Clock, progress: Callable[[LocationSpec], None]) -> None:
+    def __init__(
+        self,
+        metrics: Metrics,
+        clock: Clock,
+        progress: Callable[[LocationSpec], None],
+        want: Callable[[str], None],
+    ) -> None:
         self.audit: AuditFile | None = None
         self._metrics = metrics
         self._clock = clock
         self._progress = progress
+        self._want = want
         self._log = get_logger()
         self._changes = Changes()
 
@@ -74,6 +81,10 @@ class Chronicle(Journal):
         if self._changes.changed(("failed", spec.key, entry.entry), entry.errno):
             self._log.error("could not evict, skipping", **_place(spec), **told)
         self._audit({"event": "failed", **_place(spec), **told})
+
+    def wanted(self, key: str) -> None:
+        """Its own worker is to have a pass."""
+        self._want(key)
 
     def refetched(self, spec: LocationSpec, size: int) -> None:
         """Counted only: an alert is for whoever watches the counter."""

@@ -23,7 +23,7 @@ from cachewarden.service.requests import Requests
 from cachewarden.service.workers import Worker
 from cachewarden.spec import LocationSpec, Territory
 from cachewarden.watch import Watcher
-from cachewarden_policies.policy import SECOND
+from cachewarden_policies.policy import MINUTE, SECOND
 
 _SILENT_SECONDS = 10.0  # a pass that shows no progress for so long: its filesystem does not answer
 _LOCK_WAIT_NS = 5 * SECOND
@@ -54,6 +54,7 @@ class Dispatcher:
         self._group_of: dict[str, str] = {}
         self._workers: dict[str, Worker] = {}
         self._clocks: dict[str, ClockWatch] = {}
+        self.interval_ns = MINUTE  # the service sets it, from the configuration
 
     def take(self, territory: Territory) -> None:
         """The locations in force are these now; new ones want a pass at once."""
@@ -76,6 +77,11 @@ class Dispatcher:
             if self._busy(group):
                 self._organs.metrics.count_late()
             self.requests.wanted(group, self._organs.clock.monotonic_ns())
+
+    def want(self, key: str) -> None:
+        """A pass over a location is due, because a pool asks for it. Called from other workers."""
+        if key in self._group_of:
+            self.requests.wanted(self._group_of[key], self._organs.clock.monotonic_ns())
 
     def changed(self, key: str) -> None:
         """Something changed in a location."""
@@ -110,6 +116,9 @@ class Dispatcher:
         ended = [worker.join(share) for worker in self._workers.values()]  # each gets its time
         return all(ended)
 
+    def _clock_watch(self, group: str) -> ClockWatch:
+        return self._clocks.setdefault(group, ClockWatch(self.interval_ns))
+
     def _busy(self, group: str) -> bool:
         worker = self._workers.get(group)
         return worker is not None and worker.busy
@@ -118,9 +127,13 @@ class Dispatcher:
         organs, clock = self._organs, self._organs.clock
         begun = clock.monotonic_ns()
         wall = clock.wall_ns()
-        suspect = self._clocks.setdefault(group, ClockWatch()).suspect(wall, begun)
-        if suspect:
-            self._log.warning("the wall clock jumped: age and idle rules wait for one pass", filesystem=group)
+        suspect = self._clock_watch(group).suspect(wall, begun)
+        if suspect and self._said.changed(("clock", group), True):
+            self._log.warning(
+                "the wall clock jumped: age and idle rules wait for one interval", filesystem=group
+            )
+        if not suspect:
+            self._said.forget(("clock", group))
         self._watch(specs)
         mood = Mood(quiet=organs.quiet(wall), clock_suspect=suspect)
         try:

@@ -11,17 +11,29 @@ from cachewarden.watch import WatchMode
 from cachewarden_policies.reasons import LastUseSource, Outcome
 
 _OVER = frozenset({Outcome.SHORT, Outcome.WAITING})
+_NOTHING_SEEN = frozenset({Outcome.UNAVAILABLE, Outcome.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What is known of one location. `report` is the last one that could look at it."""
+    """What is known of one location. `report` is the last that could look at it, None for an absent one."""
 
     report: LocationReport | None = None
     outcome: Outcome | None = None
     last_pass_ns: int | None = None
     last_success_ns: int | None = None
     over_since_ns: int | None = None
+    absent: bool = False
+
+
+def _absent(before: _Known) -> _Known:
+    """A cache that its user deleted: no figures, and over no limit."""
+    return _Known(
+        outcome=Outcome.WITHIN_LIMITS,
+        last_pass_ns=before.last_pass_ns,
+        last_success_ns=before.last_success_ns,
+        absent=True,
+    )
 
 
 class Figures:
@@ -49,6 +61,9 @@ class Figures:
             self._specs = (*((spec, True) for spec in there), *((spec, False) for spec in missing))
             keys = {spec.key for spec, _ in self._specs}
             self._known = {key: known for key, known in self._known.items() if key in keys}
+            for spec in missing:
+                if spec.key in self._known and not spec.must_be_mount:
+                    self._known[spec.key] = _absent(self._known[spec.key])
 
     def set_silent(self, keys: Collection[str]) -> None:
         """The locations whose filesystem does not answer at this moment."""
@@ -59,6 +74,9 @@ class Figures:
         """A pass over a location ended."""
         with self._lock:
             before = self._known.get(spec.key, _Known())
+            if report.absent:
+                self._known[spec.key] = replace(_absent(before), last_pass_ns=now_ns)
+                return
             over = report.outcome in _OVER
             self._known[spec.key] = _Known(
                 report=report if report.gauges is not None else before.report,
@@ -85,7 +103,7 @@ class Figures:
             specs, known, silent = self._specs, dict(self._known), self._silent
             service, ghosts = self._service, dict(self._ghosts)
         located = [
-            self._location(spec, known.get(spec.key, _Known()), there=there and spec.key not in silent)
+            self._location(spec, known.get(spec.key, _Known()), there=there, silent=spec.key in silent)
             for spec, there in specs
         ]
         gauges = [
@@ -97,9 +115,10 @@ class Figures:
         ]
         return Snapshot(service, tuple(located), _filesystems(gauges, ghosts))
 
-    def _location(self, spec: LocationSpec, known: _Known, *, there: bool) -> LocationFigures:
+    def _location(self, spec: LocationSpec, known: _Known, *, there: bool, silent: bool) -> LocationFigures:
         report = known.report
-        available = there and known.outcome not in (Outcome.UNAVAILABLE, Outcome.FAILED)
+        away = silent or (spec.must_be_mount and not there)
+        available = there and not away and not known.absent and known.outcome not in _NOTHING_SEEN
         figures = LocationFigures(
             location=spec.name,
             path=spec.path,
@@ -109,7 +128,7 @@ class Figures:
             last_pass_ns=known.last_pass_ns,
             last_success_ns=known.last_success_ns,
             over_limit_since_ns=known.over_since_ns,
-            outcome=Outcome.UNAVAILABLE if not available and known.outcome is not None else known.outcome,
+            outcome=Outcome.UNAVAILABLE if away and known.outcome is not None else known.outcome,
             watch_mode=self._watch_mode(spec.key),
         )
         if report is None or report.gauges is None:

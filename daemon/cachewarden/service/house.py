@@ -9,11 +9,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from cachewarden.clock import Clock
+from cachewarden.enforce.books import ABSENT
 from cachewarden.enforce.circumstances import Mood
-from cachewarden.enforce.enforcer import Enforcer, Orders
+from cachewarden.enforce.enforcer import Enforcer, Narrow, Orders
 from cachewarden.enforce.finding import entry_at, location_of, names_below
 from cachewarden.enforce.journal import Journal
-from cachewarden.enforce.narrowing import only_named, only_planned, read_plan, requested
+from cachewarden.enforce.narrowing import only_named, only_of, only_planned, read_plan, requested
 from cachewarden.enforce.reporting import absent, of_plan
 from cachewarden.enforce.scopes import groups
 from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_leases, plan_with_look
@@ -21,7 +22,7 @@ from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means
 from cachewarden.enforce.view import Explanation, Row, rows
 from cachewarden.enforce.wording import limits_in_words
-from cachewarden.errors import UsageError
+from cachewarden.errors import LocationLockedError, UsageError
 from cachewarden.holders import Machine
 from cachewarden.ledger import LocationState, PinStore, open_ledger, read_service_state
 from cachewarden.openers import Openers, Setting
@@ -76,12 +77,12 @@ class House(Keeping):
     ) -> PassReport:
         """One pass over all locations, or over those of one name. `free` bytes shall be free after it.
 
-        Raises UsageError for an unknown name, LocationLockedError when a lock is held for longer than
-        `wait_ns`.
+        Where a lock is held for longer than `wait_ns`, the other locations are passed over all the same;
+        the report names the holder in `locked`. Raises UsageError for an unknown name.
         """
-        orders = Orders(Mood(confirmed=confirmed), wait_ns, free or 0)
-        land = self.select(only)
-        return self._joined([self.enforcer.run(land, group, orders) for group in self._groups(land)], land)
+        orders = Orders(Mood(confirmed=confirmed), wait_ns, free or 0, only=only)
+        mine, land = self.select(only), self.territory()
+        return self._of(self._run(land, self._groups_of(mine, land), orders, _narrowed(only)), mine)
 
     def plan(
         self,
@@ -95,10 +96,10 @@ class House(Keeping):
 
         `confirmed`: what it would do without max_share. Takes no lease, unless `probe` asks for them.
         """
-        orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0)
-        land = self.select(only)
+        orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0, only=only)
+        mine, land = self.select(only), self.territory()
         reports = []
-        for group in self._groups(land):
+        for group in self._groups_of(mine, land):
             with self.enforcer.surveyor.surveyed(group) as findings:
                 shown = self._shown(land, findings, orders, probe=probe)
                 located = [
@@ -106,7 +107,8 @@ class House(Keeping):
                     for each in findings.surveys
                 ]
                 reports.append(PassReport((*located, *(report for _, report in findings.missing))))
-        return replace(self._joined(reports, land), in_use_checked="lease" if probe else "proc")
+        checked = "lease" if probe else "proc"
+        return replace(self._of(self._joined(reports, land), mine), in_use_checked=checked)
 
     def confirmable(self, only: str) -> PassReport:
         """What a confirmed pass over the locations of one name would do now."""
@@ -125,11 +127,7 @@ class House(Keeping):
             locations=tuple(spec for spec in land.locations if (spec.name, spec.path) in plan),
             missing=tuple(spec for spec in land.missing if (spec.name, spec.path) in plan),
         )
-        orders = Orders(wait_ns=wait_ns)
-        runs = [
-            self.enforcer.run(land, group, orders, narrow=only_planned(plan)) for group in self._groups(land)
-        ]
-        return self._joined(runs, land)
+        return self._run(land, self._groups(land), Orders(wait_ns=wait_ns), only_planned(plan))
 
     def evict(self, path: bytes, *, wait_ns: int = 0) -> PassReport:
         """Evict the entry at `path`, which hard guards may still hold. Raises UsageError: no such entry."""
@@ -182,6 +180,8 @@ class House(Keeping):
         located = []
         for spec in sorted((*land.locations, *land.missing), key=lambda each: (each.name, each.path)):
             state = measured.get(spec.key) or states.get(spec.key) or nothing_known(spec)
+            if spec in land.missing and not spec.must_be_mount:
+                state = replace(state, **ABSENT)
             located.append(
                 LocationStatus(
                     spec=spec,
@@ -227,7 +227,7 @@ class House(Keeping):
         return measured
 
     def _shown(self, land: Territory, findings: Findings, orders: Orders, *, probe: bool = False) -> Shown:
-        situation = self.enforcer.situated(land, findings, orders)
+        situation = self.enforcer.situated(land, findings, orders, _narrowed(orders.only))
         if probe:
             return plan_with_leases(situation, findings.surveys, self.surroundings, self.clock)
         return plan_with_look(situation, findings.surveys, self.surroundings)
@@ -261,11 +261,40 @@ class House(Keeping):
             "foreign, or not there; what is foreign is counted and never touched"
         )
 
+    def _groups_of(self, mine: Territory, land: Territory) -> list[list[LocationSpec]]:
+        """The groups in which something of `mine` is: whatever shares a pool or a disk with it, too."""
+        keys = {spec.key for spec in mine.locations}
+        return [group for group in self._groups(land) if any(spec.key in keys for spec in group)]
+
     def _groups(self, land: Territory) -> list[list[LocationSpec]]:
         return groups(land, devices(land.locations))
+
+    def _run(
+        self, land: Territory, groups: Sequence[list[LocationSpec]], orders: Orders, narrow: Narrow
+    ) -> PassReport:
+        reports: list[PassReport] = []
+        locked: list[str] = []
+        for group in groups:
+            try:
+                reports.append(self.enforcer.run(land, group, orders, narrow=narrow))
+            except LocationLockedError as error:
+                locked.append(str(error))
+        return replace(self._joined(reports, land), locked=tuple(locked))
+
+    @staticmethod
+    def _of(report: PassReport, land: Territory) -> PassReport:
+        """The part of a report that is about the locations of `land`."""
+        mine = {(spec.name, spec.path) for spec in (*land.locations, *land.missing)}
+        return replace(
+            report, locations=tuple(each for each in report.locations if (each.name, each.path) in mine)
+        )
 
     @staticmethod
     def _joined(reports: Sequence[PassReport], land: Territory) -> PassReport:
         found = [each for report in reports for each in report.locations]
         found += [absent(spec) for spec in land.missing]
         return PassReport(tuple(sorted(found, key=lambda each: (each.name, each.path))))
+
+
+def _narrowed(only: str | None) -> Narrow:
+    return only_of(only) if only is not None else lambda _: {}

@@ -1,4 +1,4 @@
-"""Which passes are wanted, and when: a set, so that a thousand events make one pass. No threads, no I/O.
+"""Which passes are wanted, and when: a set, so that a thousand events make one pass. No clock, no I/O.
 
 A change waits until its location was quiet for `settle`, or has been noisy for ten times that: a
 download that writes for an hour must not put off its pass for an hour. And passes that changes ask for
@@ -6,6 +6,7 @@ may take a fifth of the time at most: measuring a huge cache for every file that
 cost more than the cache is worth.
 """
 
+import threading
 from dataclasses import dataclass
 
 _NOISY = 10  # times settle
@@ -20,37 +21,46 @@ class _Wish:
 
 
 class Requests:
-    """Wishes by group (one filesystem's worker). All times are monotonic nanoseconds."""
+    """Wishes by group (one filesystem's worker). All times are monotonic nanoseconds.
+
+    Workers put their wishes in while the main loop takes them out: hence the lock.
+    """
 
     def __init__(self, settle_ns: int) -> None:
         self.settle_ns = settle_ns
+        self._lock = threading.Lock()
         self._wishes: dict[str, _Wish] = {}
         self._rest_until: dict[str, int] = {}
 
     def changed(self, group: str, now_ns: int) -> None:
         """Something changed in a location of the group."""
-        wish = self._wishes.setdefault(group, _Wish(now_ns, now_ns))
-        wish.last_ns = now_ns
+        with self._lock:
+            self._wishes.setdefault(group, _Wish(now_ns, now_ns)).last_ns = now_ns
 
     def wanted(self, group: str, now_ns: int) -> None:
         """A pass is due, whatever changed."""
-        self._wishes.setdefault(group, _Wish(now_ns, now_ns)).now = True
+        with self._lock:
+            self._wishes.setdefault(group, _Wish(now_ns, now_ns)).now = True
 
     def finished(self, group: str, begun_ns: int, now_ns: int) -> None:
         """A pass of the group ended."""
-        self._rest_until[group] = now_ns + _REST * (now_ns - begun_ns)
+        with self._lock:
+            self._rest_until[group] = now_ns + _REST * (now_ns - begun_ns)
 
     def take_due(self, now_ns: int) -> list[str]:
         """The groups whose pass is to begin now; they are not wanted any more."""
-        due = [group for group, wish in self._wishes.items() if self._is_due(group, wish, now_ns)]
-        for group in due:
-            del self._wishes[group]
+        with self._lock:
+            due = [group for group, wish in self._wishes.items() if self._is_due(group, wish, now_ns)]
+            for group in due:
+                del self._wishes[group]
         return due
 
     def forget(self, groups: set[str]) -> None:
         """Drop everything about groups that are not among these."""
-        self._wishes = {group: wish for group, wish in self._wishes.items() if group in groups}
-        self._rest_until = {group: end for group, end in self._rest_until.items() if group in groups}
+        with self._lock:
+            for known in (self._wishes, self._rest_until):
+                for group in known.keys() - groups:
+                    del known[group]
 
     def _is_due(self, group: str, wish: _Wish, now_ns: int) -> bool:
         if wish.now:

@@ -76,7 +76,7 @@ class Service:
             ServiceFigures(__version__, now_ns, config_last_reload_success_ns=now_ns), self._watch_mode
         )
         self._metrics = Metrics(self._snapshot)
-        self._chronicle = Chronicle(self._metrics, self._clock, self._heard)
+        self._chronicle = Chronicle(self._metrics, self._clock, self._heard, self._wanted)
         self._openers = Openers(
             self._clock, self._ledger.openers, Setting(daemon.ignore_processes, self._notify.inherited())
         )
@@ -196,22 +196,23 @@ class Service:
     def _configure(self) -> None:
         """Put what the configuration says of the service itself into force. Raises ListenError."""
         daemon = self._settings.daemon
+        self._door.open(daemon.http)  # first: the one thing that can fail, and then nothing is changed
         self._schedule.configure(daemon.interval, daemon.schedule, daemon.quiet_hours)
+        self._dispatcher.interval_ns = daemon.interval
         self._dispatcher.requests.settle_ns = daemon.settle
         self._chronicle.audit = AuditFile(daemon.audit_file) if daemon.audit_file is not None else None
         for warning in self._settings.warnings:
             if self._said.once(("warning", warning)):
                 self._log.warning(warning)
-        self._door.open(daemon.http)
 
     def _reload_configuration(self) -> None:
         self._notify.reloading("reading the configuration again")
         before = self._settings
         try:
             self._settings = self._load()
-            self._keep_directories(before)
-            configure(self._settings.daemon.log_format)
+            self._keep_what_is_built(before)
             self._configure()
+            configure(self._settings.daemon.log_format)
         except (CachewardenError, ValueError) as error:
             self._settings = before
             problems = error.problems if isinstance(error, ConfigurationError) else [str(error)]
@@ -226,13 +227,19 @@ class Service:
             self._log.info("configuration read again", locations=len(self._territory.locations))
         self._notify.ready(self._sentence())
 
-    def _keep_directories(self, before: Settings) -> None:
-        # The ledger is open, and locks are held, where they were: moving takes a restart.
+    def _keep_what_is_built(self, before: Settings) -> None:
+        # The ledger is open, locks are held, and opens were judged: these take a restart.
         old, new = before.daemon, self._settings.daemon
-        if (old.state_dir, old.runtime_dir) != (new.state_dir, new.runtime_dir):
-            self._log.warning("state_dir and runtime_dir change at the next start only")
-            kept = replace(new, state_dir=old.state_dir, runtime_dir=old.runtime_dir)
-            self._settings = replace(self._settings, daemon=kept)
+        for key in ("state_dir", "runtime_dir", "ignore_processes"):
+            if getattr(old, key) != getattr(new, key):
+                self._log.warning("this key changes at the next start only", key=key)
+        kept = replace(
+            new,
+            state_dir=old.state_dir,
+            runtime_dir=old.runtime_dir,
+            ignore_processes=old.ignore_processes,
+        )
+        self._settings = replace(self._settings, daemon=kept)
 
     def _reloaded(self, how: str, *, successful: bool) -> None:
         self._voice.reload = how
@@ -264,6 +271,9 @@ class Service:
 
     def _heard(self, spec: LocationSpec) -> None:
         self._dispatcher.heard(spec)
+
+    def _wanted(self, key: str) -> None:
+        self._dispatcher.want(key)
 
     def _on_signal(self, number: int, _: object) -> None:
         self._signals.put(number)

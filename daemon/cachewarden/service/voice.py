@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from cachewarden.ledger import ServiceState, remove_service_state, write_service_state
 from cachewarden.logs import Changes, get_logger
 from cachewarden.notify import Notifier
+from cachewarden_policies.policy import SECOND
 
 
 class Voice:
@@ -16,17 +17,27 @@ class Voice:
         self.reload = ""
         self._runtime_dir = runtime_dir
         self._since_ns = since_ns
+        self._next_pass_ns: int | None = None
         self._log = get_logger()
         self._said = Changes()
 
     def tell(self, sentence: str, next_pass_ns: int | None, watch_modes: Mapping[str, str]) -> None:
         """Publish the state; also a sign of life for the watchdog, so call it from the main loop only."""
+        next_pass_ns = self._steady(next_pass_ns)
         if self._said.changed("state", (self.reload, next_pass_ns, tuple(watch_modes.items()))):
             self._publish(ServiceState(os.getpid(), self._since_ns, self.reload, next_pass_ns, watch_modes))
         if self._said.changed("status", sentence):
             self.notifier.status(sentence)
         if self.notifier.watchdog_interval_ns is not None:
             self.notifier.watchdog()
+
+    def _steady(self, next_pass_ns: int | None) -> int | None:
+        """The same as before where it is nearly the same: two clocks give a little other value each time."""
+        before = self._next_pass_ns
+        near = None not in (before, next_pass_ns) and abs((before or 0) - (next_pass_ns or 0)) < 5 * SECOND
+        if not near:
+            self._next_pass_ns = next_pass_ns
+        return self._next_pass_ns
 
     def leave(self) -> None:
         """The service ends."""

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from cachewarden.cli.blocks import Style
 from cachewarden.cli.face import Face, face_of, finish, now_ns, status_of
 from cachewarden.cli.files import read_plan, write_plan
-from cachewarden.cli.guard import DONE
+from cachewarden.cli.guard import DONE, LOCKED
 from cachewarden.cli.options import Json, Location, Path, Wait, byte_count, duration, entry_path
 from cachewarden.cli.views.passes import pass_blocks
 from cachewarden.cli.views.plans import plan_blocks
@@ -158,4 +159,6 @@ def _passed(face: Face, report: PassReport, *, as_json: bool) -> None:
         face.screen.json(report.to_json())
     else:
         face.screen.show([*pass_blocks(report, now_ns(), told=face.screen.terminal)])
-    finish(status_of(report.outcome))
+    for text in report.locked:
+        face.screen.say(text, Style.WARN)
+    finish(LOCKED if report.locked else status_of(report.outcome))
