@@ -53,6 +53,10 @@ class LocationUnavailableError(CachewardenError):
     """A location is missing, is not what it must be, or its filesystem does not answer."""
 
 
+class LocationAbsentError(LocationUnavailableError):
+    """Nothing has the path of a location: somebody deleted his cache, or has made none yet."""
+
+
 class LayoutError(CachewardenError):
     """A configured layout's name is not known, or its shape is not what the location has."""
 

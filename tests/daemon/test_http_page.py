@@ -107,6 +107,12 @@ def test_what_is_unknown_is_said_and_not_drawn():
     assert bars(reader) == []
 
 
+def test_a_cache_that_is_not_there_is_no_trouble():
+    text = said(read(LocationFigures("away", b"/away", available=False, outcome=Outcome.WITHIN_LIMITS)))
+    assert "/away not measured within limits" in text
+    assert "unavailable" not in text
+
+
 def test_the_worst_outcome_stands_at_the_top():
     reader = read(FULL, replace(FULL, location="b", outcome=Outcome.SHORT), replace(FULL, location="c"))
     assert said(reader).strip().startswith("cachewarden cachewarden short 3 locations, 450 GiB in all")

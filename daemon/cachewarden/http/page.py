@@ -202,8 +202,10 @@ def _bar(share: float, mark: float | None, over: bool) -> str:
 
 
 def _outcome_of(each: LocationView) -> Outcome | None:
-    # The last pass may have ended well before the location went away.
-    return each.outcome if each.available or each.outcome is Outcome.FAILED else Outcome.UNAVAILABLE
+    # The last pass may have ended well before the location went away. What failed did so whether it is there
+    # or not; and a cache that its user deleted is within its limits.
+    stands = each.available or each.outcome in (Outcome.FAILED, Outcome.WITHIN_LIMITS)
+    return each.outcome if stands else Outcome.UNAVAILABLE
 
 
 def _state(each: LocationView) -> str:
