@@ -170,12 +170,14 @@ MUTATIONS = (
             ),
         ),
         (_CRASH,),
+        "at_a_step and moved",
     ),
     Mutation(
         "name p",
         "entries stay `m-` while they are unlinked: a crash brings back half of one",
         (Edit(_MOVING, "            trash.rename(piece, PURGED)\n", "            pass\n"),),
         (_CRASH,),
+        "at_a_step and committed",
     ),
     Mutation(
         "witness out first",

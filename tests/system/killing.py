@@ -312,8 +312,10 @@ def campaign(ground: str, base: str, kills: int, seed: int, size: int) -> Counte
         then: Callable[[], contextlib.AbstractContextManager[None]] = contextlib.nullcontext
         if ground.startswith("full "):
             then = lambda: full(mount)  # noqa: E731 - one expression, used once
-        for _ in range(kills):
+        for number in range(kills):
             killing.round(then)
+            if number % 50 == 49:
+                print(f"{ground}: {number + 1} kills", flush=True)
         return killing.found
 
 

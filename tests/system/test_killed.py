@@ -42,5 +42,4 @@ def test_what_a_ledger_lost_in_a_kill_is_still_right_on_the_disk(tmp_path):
     rounds = killing.Killing(str(tmp_path), str(root), killing.plain, 60, SEED)
     rounds.books = False
     rounds.wardens[1]("once")
-    for _ in range(2):
-        rounds.round(lambda: killing.locked_ledger(rounds.wardens[1].state_dir))
+    rounds.round(lambda: killing.locked_ledger(rounds.wardens[1].state_dir))
