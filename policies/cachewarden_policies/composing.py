@@ -7,6 +7,7 @@ At the end, what a later scope made unnecessary for an earlier one is spared.
 from dataclasses import dataclass
 
 from cachewarden_policies.bounds import Bound, Dimension, floor_bounds, location_bounds, pool_bounds
+from cachewarden_policies.policy import Order
 from cachewarden_policies.restraint import Freedom
 from cachewarden_policies.roster import Roster
 from cachewarden_policies.round import Round
@@ -20,6 +21,7 @@ class Scope:
 
     name: str
     numbers: list[int]
+    order: Order
     needs: list[Need]
 
 
@@ -70,8 +72,9 @@ def _expire(selection: Selection, number: int) -> None:
 def _serve_location(selection: Selection, number: int) -> Scope:
     location = selection.roster.locations[number]
     gained = selection.gained[number]
-    needs = [Need.of(bound, gained[bound.dimension]) for bound in location_bounds(location)]
-    scope = Scope(location.key, [number], needs)
+    order = location.policy.order
+    needs = [Need.of(bound, order, gained[bound.dimension]) for bound in location_bounds(location)]
+    scope = Scope(location.key, [number], order, needs)
     _serve(selection, scope, respect_min_size=False)
     return scope
 
@@ -81,7 +84,7 @@ def _serve_pool(selection: Selection, pool: Pool) -> Scope:
     members = [selection.roster.locations[number] for number in numbers]
     name = f"pool:{pool.name}"
     bounds = pool_bounds(name, pool.limits, members, selection.usage(numbers)) if numbers else []
-    scope = Scope(name, numbers, _needs(bounds))
+    scope = _joint_scope(selection, name, numbers, bounds)
     _serve(selection, scope, respect_min_size=False)
     return scope
 
@@ -96,14 +99,15 @@ def _serve_filesystem(selection: Selection, filesystem: Filesystem) -> Scope:
         freed_bytes=sum(gain[Dimension.DISK_BYTES] for gain in gained),
         freed_inodes=sum(gain[Dimension.DISK_INODES] for gain in gained),
     )
-    scope = Scope(f"filesystem:{filesystem.name}", numbers, _needs(bounds))
+    scope = _joint_scope(selection, f"filesystem:{filesystem.name}", numbers, bounds)
     if not filesystem.futile:
         _serve(selection, scope, respect_min_size=True)
     return scope
 
 
-def _needs(bounds: list[Bound]) -> list[Need]:
-    return [Need.of(bound) for bound in bounds]
+def _joint_scope(selection: Selection, name: str, numbers: list[int], bounds: list[Bound]) -> Scope:
+    order = selection.roster.order_of(numbers)
+    return Scope(name, numbers, order, [Need.of(bound, order) for bound in bounds])
 
 
 def _present(roster: Roster, members: tuple[str, ...]) -> list[int]:
@@ -115,21 +119,18 @@ def _serve(selection: Selection, scope: Scope, *, respect_min_size: bool) -> Non
     """Choose for one scope: the soft needs from unguarded rows, then what hard needs still ask for."""
     roster = selection.roster
     selection.watch(scope.numbers, scope.needs)
-    order = roster.order_of(scope.numbers) if scope.numbers else None
-    if order is None:
-        return
     taken: list[int] = []
     for hard in (False, True):
         needs = [need for need in scope.needs if need.bound.hard is hard]
         round_ = Round(selection, scope.name, needs, respect_min_size=respect_min_size)
-        numbers = [n for n in scope.numbers if _may_act(selection.freedoms[n], hard=hard)]
+        numbers = [n for n in scope.numbers if _may_act(selection.freedoms[n], scope.order, hard=hard)]
         if round_.unmet:
-            round_.walk(roster.free(numbers, order))
+            round_.walk(roster.free(numbers, scope.order))
         if round_.unmet and hard:
-            round_.walk(roster.soft(numbers, order))
+            round_.walk(roster.soft(numbers, scope.order))
         taken += round_.taken
     selection.spare(taken)
 
 
-def _may_act(freedom: Freedom, *, hard: bool) -> bool:
-    return freedom.hard if hard else freedom.soft
+def _may_act(freedom: Freedom, order: Order, *, hard: bool) -> bool:
+    return freedom.hard if hard else order in freedom.soft

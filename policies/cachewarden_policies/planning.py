@@ -39,9 +39,11 @@ def make_plan(situation: Situation) -> Plan:
 def _hold_back(wish: Run, holds: Holds) -> None:
     """Note for each entry that would go why its location's circumstances keep it."""
     roster = wish.selection.roster
+    scopes = [*wish.locations, *wish.pools, *wish.filesystems]
+    orders = {scope.name: scope.order for scope in scopes}
     for row, choice in wish.selection.chosen.items():
         circumstances = roster.locations[roster.where[row]].circumstances
-        reason = hold_reason(circumstances, choice.reason)
+        reason = hold_reason(circumstances, choice.reason, orders[choice.scope])
         if reason is KeepReason.WITHIN_LIMITS:
             continue
         holds.reasons[row] = reason

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cachewarden_policies.bounds import Bound, Dimension
+from cachewarden_policies.policy import Order
 from cachewarden_policies.reasons import EvictReason, KeepReason
 from cachewarden_policies.restraint import Freedom
 from cachewarden_policies.roster import Roster
@@ -19,16 +20,20 @@ Gains: TypeAlias = tuple[int, int, int, int, int]  # one for each Dimension
 
 @dataclass(slots=True)
 class Need:
-    """A bound that this run is to meet; `remaining` falls with each choice, below 0 it is slack."""
+    """A bound that this run is to meet; `remaining` falls with each choice, below 0 it is slack.
+
+    `order` ranks the entries that may go for it.
+    """
 
     bound: Bound
     dimension: int
     remaining: int
+    order: Order
 
     @classmethod
-    def of(cls, bound: Bound, gained: int = 0) -> "Need":
+    def of(cls, bound: Bound, order: Order, gained: int = 0) -> "Need":
         """Start from a bound, less what was chosen before and is not in its measure yet."""
-        return cls(bound, int(bound.dimension), bound.excess - gained)
+        return cls(bound, int(bound.dimension), bound.excess - gained, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,6 @@ class Selection:
             if loss and need.remaining + loss > 0:
                 if need.remaining <= 0 or need.bound.hard:
                     return False
-                if self.freedoms[number].soft and not self.roster.level[row]:
+                if need.order in self.freedoms[number].soft and not self.roster.level[row]:
                     return False
         return True

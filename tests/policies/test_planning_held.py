@@ -16,7 +16,7 @@ from tests.policies.one_location import (
     ten_entries,
 )
 
-from cachewarden_policies.policy import DAY, HOUR
+from cachewarden_policies.policy import DAY, HOUR, Order
 from cachewarden_policies.reasons import EvictReason, KeepReason
 from cachewarden_policies.situation import Circumstances, Share
 
@@ -184,11 +184,38 @@ def test_hard_limits_act_in_quiet_hours_and_while_learning_and_go_no_further(hel
     assert reasons(place)["e8"] is KeepReason.WITHIN_LIMITS
 
 
-def test_in_quiet_hours_the_hard_limit_takes_the_fewest_that_suffice():
+@pytest.mark.parametrize("held", [Circumstances(quiet=True), Circumstances(learning=True)])
+def test_in_quiet_hours_and_while_learning_the_hard_limit_takes_the_fewest_that_suffice(held):
     entries = [entry("small", 1, idle=9 * DAY), entry("big", 10, idle=8 * DAY)]
     entries += [entry("used", 3, veto=KeepReason.IN_USE)]
-    place = location(entries, limits=size(3, 1, hard=5), circumstances=Circumstances(quiet=True))
+    place = location(entries, limits=size(3, 1, hard=5), circumstances=held)
     assert gone(place) == ["big"]
+
+
+@pytest.mark.parametrize("order", Order)
+def test_learning_holds_back_the_orders_that_need_last_use_and_no_others(order):
+    held = Circumstances(learning=True)
+    place = location(ten_entries(), limits=size(8, 6), order=order, circumstances=held)
+    assert len(gone(place)) == (4 if order in {Order.OLDEST, Order.LARGEST} else 0)
+    assert plan_of(place).short is (order in {Order.LRU, Order.CHEAPEST})
+    assert (KeepReason.LEARNING in reasons(place).values()) is (order in {Order.LRU, Order.CHEAPEST})
+
+
+def test_while_learning_idle_entries_wait_but_the_oldest_go_for_the_limit():
+    held = Circumstances(learning=True)
+    entries = [entry("idle", idle=40 * DAY, age=40 * DAY), entry("old", age=90 * DAY), entry("young")]
+    rules = {"max_idle": 30 * DAY, "order": Order.OLDEST, "circumstances": held}
+    assert reasons(location(entries, limits=size(2, 2), **rules)) == {
+        "idle": KeepReason.LEARNING,
+        "old": EvictReason.OVER_SIZE,
+        "young": KeepReason.WITHIN_LIMITS,
+    }
+
+
+def test_quiet_hours_are_the_reason_where_learning_would_let_it_go():
+    held = Circumstances(learning=True, quiet=True)
+    place = location(ten_entries(), limits=size(9, 9), order=Order.OLDEST, circumstances=held)
+    assert reasons(place)["e0"] is KeepReason.QUIET_HOURS
 
 
 def test_report_only_goes_no_further_above_the_hard_limit():

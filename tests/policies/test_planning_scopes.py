@@ -221,6 +221,18 @@ def test_locations_whose_orders_differ_are_ranked_by_last_use():
     assert gone(plan_of(a, largest, pools=[pool]), a, largest) == ["a1"]
 
 
+def test_a_location_that_learns_is_held_back_where_others_make_last_use_the_order():
+    held = Circumstances(learning=True)
+    a = location("a", entry("a1", days=9), order=Order.OLDEST, circumstances=held)
+    pools = [Pool("p", at_most(1, 1), ("a", "b"))]
+    b = location("b", entry("b1", days=1), order=Order.LRU)
+    plan = plan_of(a, b, pools=pools)
+    assert gone(plan, a, b) == ["b1"]
+    assert plan.of("a").verdicts[0].reason is KeepReason.LEARNING
+    oldest = location("b", entry("b1", days=1), order=Order.OLDEST)
+    assert gone(plan_of(a, oldest, pools=pools), a, oldest) == ["a1"]
+
+
 def test_ties_across_locations_go_to_the_name_and_then_to_the_location():
     a, b = location("a", entry("y"), entry("x")), location("b", entry("x"))
     plan = plan_of(b, a, pools=[Pool("p", at_most(2, 0), ("b", "a"))])
