@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check format install uninstall bench wheel-test clean lock
+.PHONY: help venv demo test check soak format install uninstall bench wheel-test clean lock
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ check: venv  ## format, lint, types, import contracts, tests: what CI runs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(MAKE) --no-print-directory test
+
+soak: venv  ## as root, for an hour: 100,000 evictions under hammers, and what others do; the table of docs/hammers.md
+	$(BIN)/python -m tests.soak
 
 format: venv  ## put the source in order
 	$(BIN)/ruff format .

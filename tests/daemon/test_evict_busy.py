@@ -10,7 +10,7 @@ from cachewarden.holders import Machine
 from cachewarden.report import Removed, Spared
 from cachewarden_policies.reasons import KeepReason
 
-STEPS = ["opened", "looked", "leased", "moved", "verified", "committed", "released"]
+STEPS = ["opened", "looked", "leased", "moved", "resting", "leased", "verified", "committed", "released"]
 
 
 class Busy(Machine):

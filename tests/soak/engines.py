@@ -62,9 +62,9 @@ class Tally(Journal):
 
     def at(self, step):
         """Between the steps of an eviction: from the last moment without a lease to the first again."""
-        if step == "looked":
+        if step == "looked" or (step == "leased" and self._since is None):
             self._since = time.monotonic_ns()
-        elif step == "released" and self._since is not None:
+        elif step in ("resting", "released") and self._since is not None:
             self.leased.add(time.monotonic_ns() - self._since)
             self._since = None
 
@@ -122,15 +122,16 @@ class LookThenDelete:
         self.tally = Tally()
         self._location = location
         self._machine = Machine()
+        self._names = []
 
     def round(self):
-        """Try each entry once."""
-        for name in os.listdir(self._location):
-            entry = os.path.join(self._location, name)
-            inodes = set(_inodes(entry))
-            if self._machine.look().standing_in(inodes) or self._machine.who(inodes):
-                self.tally.kept["in_use"] += 1
-                continue
+        """Try the next entry."""
+        self._names = self._names or os.listdir(self._location) or [b"none"]
+        entry = os.path.join(self._location, self._names.pop())
+        inodes = set(_inodes(entry))
+        if self._machine.look().standing_in(inodes) or self._machine.who(inodes):
+            self.tally.kept["in_use"] += 1
+        elif os.path.lexists(entry):
             shutil.rmtree(entry, ignore_errors=True)
             self.tally.removed += 1
 

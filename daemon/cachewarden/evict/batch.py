@@ -219,6 +219,7 @@ class Batch:
         if self._slow:  # nobody can come by path any more: who comes otherwise is seen or waits afterwards
             for case in self._open:
                 steps.rest(case)
+            means.at("resting")
         sight = means.surroundings.look()
         fds = {piece.here[0] for case in self._open for piece in case.pieces}
         busy = {fd: means.busy(sight, fd) for fd in fds}
@@ -231,6 +232,7 @@ class Batch:
                     steps.lease(case)
                 if not case.open:
                     self._give_up(case)
+            means.at("leased")
         means.openers.drain()
         for case in self._open:
             with judging(case):

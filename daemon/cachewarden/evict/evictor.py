@@ -49,7 +49,8 @@ class Evictor:
     a `fallback` has to agree (None: the one for the filesystem), and without one every victim is spared
     as unknown. `room` is how many descriptors a batch may open at most, beside what the process's
     own limit allows. `at` is called between the steps, with "opened", "looked", "leased" (for each
-    victim), "moved", "verified", "committed", "released": a place for tests to interfere and to measure.
+    victim), "moved", "verified", "committed", "released", and where a look takes long "resting" and "leased"
+    again before "verified": a place for tests to interfere and to measure.
     Raises ValueError outside the main thread when nobody called `leases.ignore_sigio` before.
     """
 
