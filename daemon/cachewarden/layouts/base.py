@@ -10,7 +10,7 @@ from cachewarden.inventory import Split
 from cachewarden.paths import show
 from cachewarden.tree import Tree
 from cachewarden_policies.policy import DAY
-from cachewarden_policies.reasons import Cost
+from cachewarden_policies.reasons import Cost, KeepReason
 
 # The trash where it has to lie inside a location, and the sibling names that eviction falls back to on
 # a full disk. A layout that took them for entries would evict what is being evicted.
@@ -60,13 +60,15 @@ class LayoutTree(Tree):
     """A tree as layouts see it, for one split: without what eviction makes, and with a memory.
 
     Judging one directory asks for the same names several times; the last listings are kept, so that
-    all questions about it get the same answer, and get it cheaply.
+    all questions about it get the same answer, and get it cheaply. `keeps` is for what was found out by
+    looking at everything below a directory.
     """
 
     def __init__(self, tree: Tree) -> None:
         super().__init__(tree.root_fd)
         self.unreadable = tree.unreadable
         self.aside = tree.aside
+        self.keeps: dict[bytes, KeepReason | None] = {}
         self._last: OrderedDict[bytes, dict[bytes, int]] = OrderedDict()
 
     def listing(self, path: bytes = b"") -> dict[bytes, int]:

@@ -7,6 +7,7 @@ found, some of which hold what cannot be made again.
 from collections.abc import Mapping
 
 from cachewarden.inventory import Claim, Split
+from cachewarden.layouts.accelerate.lost import keep_for
 from cachewarden.layouts.accelerate.shapes import (
     Shape,
     holds_training_state,
@@ -45,11 +46,11 @@ class Accelerate:
     )
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
-        """A folder with a part of a known shape, or with a configuration file, in its upper levels."""
+        """A folder with a configuration file or a part of a known shape; what would be lost, however deep."""
         listing = tree.listing(at)
         if any(is_configuration(name) for name in files(listing)) or holds_training_state(listing):
             return True
-        return self._is_one(tree, at) is not None or has_known_part(tree, at)
+        return shape_of(tree, at, listing) in _WHOLE or has_known_part(tree, at)
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """Claims of everything in the folder. A hub cache in its place is divided as one."""
@@ -76,7 +77,8 @@ class Accelerate:
             return None
         names = sorted(listing, key=lambda name: (name != b"index.json", name))
         paths = tuple(join(at, name) for name in names)
-        return Claim(at + b"@" + shape.value.encode(), paths, shape.value, self.name, Cost.REBUILD)
+        name = at + b"@" + shape.value.encode()
+        return Claim(name, paths, shape.value, self.name, Cost.REBUILD, keep_for(tree, at))
 
     def _as_split(self, found: Survey, at: bytes) -> Split:
         warnings = list(found.warnings)

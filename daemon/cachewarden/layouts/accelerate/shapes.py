@@ -98,6 +98,22 @@ def has_default_configuration(listing: Listing) -> bool:
     return any(listing.get(name) == stat.S_IFREG for name in _DEFAULT_CONFIGURATION)
 
 
+def is_checkpoint_name(name: bytes) -> bool:
+    """Whether a directory of this name is a checkpoint, or holds a run's checkpoints."""
+    return name == b"checkpoints" or _CHECKPOINT_NAME.fullmatch(name) is not None
+
+
+def is_irreplaceable(path: bytes, listing: Listing) -> bool:
+    """Whether the directory `path` itself shows that no program makes again what is in it."""
+    return bool(listing) and (
+        is_checkpoint_name(path.rpartition(b"/")[2])
+        or holds_training_state(listing)
+        or has_default_configuration(listing)
+        or _holds_saved_dataset(listing)
+        or any(listing.get(name) == stat.S_IFREG for name in _CREDENTIALS)
+    )
+
+
 def shape_of(tree: Tree, path: bytes, listing: Listing) -> Shape | None:
     """The shape of the directory `path`, whose names are `listing`; None when it is like nothing we know.
 
@@ -116,6 +132,10 @@ def _is_configuration_only(_tree: Tree, _path: bytes, listing: Listing) -> bool:
 
 
 def _is_saved_dataset(_tree: Tree, _path: bytes, listing: Listing) -> bool:
+    return _holds_saved_dataset(listing)
+
+
+def _holds_saved_dataset(listing: Listing) -> bool:
     # `save_to_disk` writes these; a dataset that was merely prepared has no `state.json`.
     return b"dataset_dict.json" in listing or (b"state.json" in listing and b"dataset_info.json" in listing)
 

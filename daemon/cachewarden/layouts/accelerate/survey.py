@@ -1,4 +1,4 @@
-"""Walks the upper levels of a `.accelerate` folder and says what each part is.
+"""Walks a `.accelerate` folder and says what each part is.
 
 A directory is one entry, unless something that we know lies below it: then it is a container, no
 entry itself, and its children are judged one by one.
@@ -11,6 +11,7 @@ from enum import Enum
 from cachewarden.inventory import Claim, Foreign, SharedClaim
 from cachewarden.layouts.accelerate.checkpoints import Checkpoint, expendable
 from cachewarden.layouts.accelerate.loose import together
+from cachewarden.layouts.accelerate.lost import DEEPEST, holds_checkpoints, keep_for
 from cachewarden.layouts.accelerate.shapes import (
     HOME_FURNITURE,
     Listing,
@@ -27,8 +28,9 @@ from cachewarden.layouts.plain import plain_claim
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost, KeepReason
 
-# How far below the folder something known is looked for: `GROUP/RUN/checkpoints/checkpoint_0` is four.
-DEPTH = 4
+# How far below the folder every shape is looked for: `GROUP/RUN/checkpoints/checkpoint_0` is four. Below
+# that, what can be made again goes with its directory, and only the rest is looked for, everywhere.
+_DEPTH = 4
 
 _HUB = HubLayout()
 _LOST = frozenset({Shape.CHECKPOINT, Shape.CONFIGURATION, Shape.DATASET})
@@ -54,7 +56,7 @@ _IGNORED = {
 
 @dataclass(slots=True)
 class Survey:
-    """What was found. `known` is whether any of it has a shape of its own."""
+    """What was found. `known`: some of it has a shape of its own; `unseen`: some could not be read."""
 
     claims: list[Claim] = field(default_factory=list)
     shared: list[SharedClaim] = field(default_factory=list)
@@ -63,6 +65,7 @@ class Survey:
     strangers: list[bytes] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     known: bool = False
+    unseen: bool = False
 
     def add(self, other: "Survey") -> None:
         """Take over everything that was found below."""
@@ -73,6 +76,7 @@ class Survey:
         self.strangers += other.strangers
         self.checkpoints += other.checkpoints
         self.known |= other.known
+        self.unseen |= other.unseen
 
 
 def has_known_part(tree: Tree, at: bytes) -> bool:
@@ -108,7 +112,10 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
     if depth == 0:
         may_go = expendable(found.checkpoints, context.keep_checkpoints)
         found.claims = [
-            replace(claim, keep=None) if claim.name in may_go else claim for claim in found.claims
+            replace(claim, keep=None)
+            if claim.name in may_go and not holds_checkpoints(tree, claim.name)
+            else claim
+            for claim in found.claims
         ]
     return found
 
@@ -120,6 +127,7 @@ def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int
         return found
     listing = read_names(tree, path)
     if listing is None:  # it may hold anything
+        found.unseen = True
         found.claims.append(Claim(path, (path,), "plain", "accelerate", Cost.REBUILD, KeepReason.UNKNOWN))
         return found
     if rest is not Rest.CHECKPOINT and _HUB.recognises(tree, path):
@@ -130,17 +138,32 @@ def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int
     shape = shape_of(tree, path, listing)
     if shape is not None and shape not in _IGNORED[rest]:
         return _shaped(tree, path, context, shape, listing)
-    if depth < DEPTH:
+    return _unshaped(tree, path, context, rest, depth)
+
+
+def _unshaped(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int) -> Survey:
+    """A directory that says nothing itself: its parts when one is known, else one claim of the whole."""
+    found = Survey()
+    keep = keep_for(tree, path) if rest is Rest.PLAIN and depth >= _DEPTH else None
+    if depth < _DEPTH or (keep is KeepReason.PROTECTED and depth < DEEPEST):
         below = survey(tree, path, context, rest, depth)
         if below.known:
             return below
+        found.unseen = below.unseen
+    if keep is KeepReason.PROTECTED:
+        found.claims.append(_protected(path, Shape.CHECKPOINT.value))
+        found.known = True
+        return found
+    found.unseen |= keep is not None
     _unknown(tree, path, stat.S_IFDIR, rest, found)
+    if found.unseen:
+        found.claims = [replace(each, keep=each.keep or KeepReason.UNKNOWN) for each in found.claims]
     return found
 
 
 def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Listing) -> Survey:
     if shape is Shape.TRITON:
-        return _triton(path, listing)
+        return _triton(tree, path, listing)
     claim = Claim(path, (path,), shape.value, "accelerate", Cost.REBUILD)
     found = Survey(known=shape is not Shape.PREPARED)
     if open_elsewhere(listing):
@@ -151,26 +174,20 @@ def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Li
         there = tree.stat(path)
         mtime_ns = there.st_mtime_ns if there is not None else context.now_ns
         found.checkpoints.append(Checkpoint(path, mtime_ns))
-    if shape is Shape.OFFLOAD and _holds_lost(tree, path, context):
+    if claim.keep is None:
         # Somebody trains into the folder that he offloads to: going whole, it would take that along.
-        claim = replace(claim, keep=KeepReason.PROTECTED)
+        claim = replace(claim, keep=keep_for(tree, path))
     found.claims.append(claim)
     return found
 
 
-def _holds_lost(tree: Tree, path: bytes, context: Context) -> bool:
-    if not directories(tree.listing(path)):
-        return False
-    inside = survey(tree, path, context).claims
-    return any(each.cost is Cost.LOST and each.kind != Shape.CONFIGURATION.value for each in inside)
-
-
-def _triton(path: bytes, listing: Listing) -> Survey:
+def _triton(tree: Tree, path: bytes, listing: Listing) -> Survey:
     """One entry for each key directory: its files name each other, other keys they do not know."""
     found = Survey(known=True)
     for name in directories(listing):
         key = join(path, name)
-        found.claims.append(Claim(key, (key,), Shape.TRITON.value, "accelerate", Cost.REBUILD))
+        keep = keep_for(tree, key)
+        found.claims.append(Claim(key, (key,), Shape.TRITON.value, "accelerate", Cost.REBUILD, keep))
     return found
 
 
