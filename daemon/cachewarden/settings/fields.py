@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema
 
+from cachewarden.layouts import layout_names
 from cachewarden.paths import unshow
 from cachewarden.settings.cron import parse_cron
 from cachewarden.units import (
@@ -145,6 +146,15 @@ def refuse_true(value: object) -> bool:
     return False
 
 
+def parse_layout(value: object) -> str:
+    """The name of a layout, or `auto`: a wrong one must not wait for a pass to be found out."""
+    names = layout_names()
+    if not isinstance(value, str) or value not in names:
+        known = ", ".join(f"'{name}'" for name in names[:-1])
+        raise ValueError(f"must be {known} or '{names[-1]}'")
+    return value
+
+
 def parse_accounting(value: object) -> object:
     """`auto` or `walk`; the sources that the filesystem sums up are not there yet."""
     if value in ("statvfs", "quota", "ceph", "btrfs"):
@@ -179,6 +189,9 @@ Absolute = Annotated[
 ]
 Http = Annotated[
     tuple[str, int] | None, PlainValidator(parse_http), _described("string", examples=["127.0.0.1:9843", ""])
+]
+Layout = Annotated[
+    str, PlainValidator(parse_layout), WithJsonSchema({"type": "string", "enum": list(layout_names())})
 ]
 _LIST = WithJsonSchema({"type": "array", "items": {"type": "string"}})
 QuietHours = Annotated[tuple[ClockRange, ...], PlainValidator(parse_quiet_hours), _LIST]

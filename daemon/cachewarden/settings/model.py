@@ -120,7 +120,7 @@ class LocationKeys(RuleKeys):
     """[locations.NAME]: one cache root, or a glob of them."""
 
     path: kind.OneOrMore = kind.required("Absolute path or glob, or a list of them.")
-    layout: str = key("auto", "How the cache splits into entries; auto: by its shape.")
+    layout: kind.Layout = key("auto", "How the cache splits into entries; auto: by its shape.")
     policy: str | None = key(None, "The policy, or preset:NAME; not set: only the keys given here.")
     enforce: kind.Flag = key(True, "false: report only, for this location.")
     shared: Annotated[Literal["auto", "yes", "no"], BeforeValidator(kind.parse_shared)] = key(
