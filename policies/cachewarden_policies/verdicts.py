@@ -139,6 +139,20 @@ class Plan:
         chosen = [verdict for plan in self.locations for verdict in plan.evictions]
         return sorted(chosen, key=lambda v: (v.rank, v.location))
 
+    def need_of(self, location: str) -> int:
+        """Bytes that have to go: for the location's own limits, or for a pool or a filesystem that it
+        belongs to, whichever asks for most. Raises KeyError as `of` does.
+        """
+        return max([self.of(location).need_bytes, *(each.need_bytes for each in self._around(location))])
+
+    def shortfall_of(self, location: str) -> int:
+        """What is missing, in bytes: of its own limits, or of the worst scope that it belongs to."""
+        scopes = self._around(location)
+        return max([self.of(location).shortfall_bytes, *(each.shortfall_bytes for each in scopes)])
+
+    def _around(self, location: str) -> list[ScopePlan]:
+        return [scope for scope in self.scopes if location in scope.members]
+
     def of(self, location: str) -> LocationPlan:
         """The plan of one location. Raises KeyError when it is not part of the plan."""
         for plan in self.locations:

@@ -62,6 +62,7 @@ def test_a_pool_ranks_its_members_together():
     assert {(v.reason, v.scope) for v in plan.evictions} == {(EvictReason.OVER_POOL_SIZE, "pool:homes")}
     assert plan.scopes == (ScopePlan("pool:homes", ("a", "b"), need_bytes=3 * MIB),)
     assert plan.of("a").need_bytes == 0
+    assert (plan.need_of("a"), plan.shortfall_of("a")) == (3 * MIB, 0)
 
 
 def test_what_a_location_gives_up_for_itself_lowers_its_pool():

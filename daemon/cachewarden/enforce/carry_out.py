@@ -94,7 +94,8 @@ def _note(scene: Scene) -> Plan:
     plan = scene.plan()
     for work in scene.works:
         work.last_plan = plan.of(work.key)
-        work.first_plan = work.first_plan or work.last_plan
+        if work.first_plan is None:
+            work.first_plan, work.need_bytes = work.last_plan, plan.need_of(work.key)
     return plan
 
 

@@ -45,8 +45,8 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
         bytes_after=work.location.usage_bytes,
         limit_bytes=first.limit_bytes,
         target_bytes=first.target_bytes,
-        need_bytes=first.need_bytes,
-        shortfall_bytes=_shortfall(last, plan),
+        need_bytes=work.need_bytes,
+        shortfall_bytes=plan.shortfall_of(work.key),
         usage_complete=survey.inventory.complete,
         inuse_complete=inuse_complete,
         evicted=tuple(work.evicted),
@@ -122,8 +122,8 @@ def of_plan(survey: Survey, shown: Shown, *, inuse_complete: bool) -> LocationRe
         bytes_after=survey.inventory.bytes - mine.planned_bytes,
         limit_bytes=mine.limit_bytes,
         target_bytes=mine.target_bytes,
-        need_bytes=mine.need_bytes,
-        shortfall_bytes=_shortfall(mine, shown.plan),
+        need_bytes=shown.plan.need_of(mine.location),
+        shortfall_bytes=shown.plan.shortfall_of(mine.location),
         usage_complete=survey.inventory.complete,
         inuse_complete=inuse_complete,
         evicted=tuple(_would_evict(survey, verdict) for verdict in would),
@@ -176,12 +176,6 @@ def _guarded(verdict: Verdict) -> bool:
 
 def _wanted(plan: LocationPlan) -> bool:
     return plan.over_limit or plan.brake or any(verdict.evict for verdict in plan.verdicts)
-
-
-def _shortfall(mine: LocationPlan, plan: Plan) -> int:
-    """What is missing: of its own limits, or of the worst scope that it belongs to."""
-    scopes = [scope.shortfall_bytes for scope in plan.scopes if mine.location in scope.members]
-    return max([mine.shortfall_bytes, *scopes])
 
 
 def _outcome(mine: LocationPlan, *, evicted: bool) -> Outcome:

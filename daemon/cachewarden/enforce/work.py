@@ -42,6 +42,7 @@ class Work:
     freed_bytes: int = 0
     futile: bool = False  # its filesystem gave nothing back
     first_plan: LocationPlan | None = None
+    need_bytes: int = 0  # what the first plan wanted to go, for its limits or for those that it shares
     last_plan: LocationPlan | None = None
 
     @property
