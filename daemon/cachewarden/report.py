@@ -108,11 +108,15 @@ class SparedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FailedEntry:
-    """One line of `failed`."""
+    """One line of `failed`. What the history tells of it besides is not in its JSON."""
 
     entry: bytes
     errno: int
     path: bytes
+    reason: EvictReason = EvictReason.REQUESTED  # why it was to go
+    bytes: int = 0
+    last_use_ns: int | None = None
+    last_use_source: LastUseSource | None = None
 
     def to_json(self) -> dict[str, object]:
         """The object of `failed`; `errno` by its name."""

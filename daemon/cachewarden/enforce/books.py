@@ -2,9 +2,9 @@
 
 from cachewarden.enforce.work import Work
 from cachewarden.ledger import EvictionRow, Ledger, LocationChanges, LocationState
-from cachewarden.report import EvictedEntry, LocationReport
+from cachewarden.report import EvictedEntry, FailedEntry, LocationReport
 from cachewarden.spec import LocationSpec
-from cachewarden_policies.reasons import EvictReason, Outcome
+from cachewarden_policies.reasons import Outcome
 
 # What is not there uses nothing, crosses no limit, and has nothing to be confirmed.
 ABSENT: LocationChanges = {
@@ -30,16 +30,15 @@ def state_of(ledger: Ledger, spec: LocationSpec) -> LocationState:
 def record_evictions(ledger: Ledger, work: Work, now_ns: int) -> None:
     """Add what went, and what failed, to the history."""
     spec = work.survey.spec
-    rows = [_row(spec, each, "removed", now_ns) for each in work.evicted]
-    rows += [
-        EvictionRow(now_ns, spec.key, spec.name, spec.path, each.entry, 0, 0, EvictReason.REQUESTED, "failed")
-        for each in work.failed.values()
-    ]
+    rows = [_row(spec, each, each.freed_bytes, "removed", now_ns) for each in work.evicted]
+    rows += [_row(spec, each, 0, "failed", now_ns) for each in work.failed.values()]
     if rows or work.intents:
         ledger.record_evictions(rows, now_ns, work.intents)
 
 
-def _row(spec: LocationSpec, each: EvictedEntry, outcome: str, now_ns: int) -> EvictionRow:
+def _row(
+    spec: LocationSpec, each: EvictedEntry | FailedEntry, freed_bytes: int, outcome: str, now_ns: int
+) -> EvictionRow:
     return EvictionRow(
         time_ns=now_ns,
         location=spec.key,
@@ -47,7 +46,7 @@ def _row(spec: LocationSpec, each: EvictedEntry, outcome: str, now_ns: int) -> E
         path=spec.path,
         entry=each.entry,
         bytes=each.bytes,
-        freed_bytes=each.freed_bytes,
+        freed_bytes=freed_bytes,
         reason=each.reason,
         outcome=outcome,
         last_use_ns=each.last_use_ns,

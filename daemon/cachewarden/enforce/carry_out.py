@@ -179,7 +179,15 @@ def _book(work: Work, verdict: Verdict, outcome: EvictionOutcome, journal: Journ
         journal.spared(spec, spared, outcome.rolled_back)
         return outcome.reason
     assert isinstance(outcome, Failed)
-    failed = FailedEntry(entry.name, outcome.errno, outcome.path)
+    failed = FailedEntry(
+        entry=entry.name,
+        errno=outcome.errno,
+        path=outcome.path,
+        reason=verdict.reason,
+        bytes=facts.bytes,
+        last_use_ns=facts.last_use_ns,
+        last_use_source=facts.last_use_source,
+    )
     work.failed[entry.name] = failed
     work.busy[entry.name] = KeepReason.UNKNOWN
     journal.failed(spec, failed)

@@ -41,6 +41,23 @@ def entry_at(inventory: Inventory, relative: bytes) -> int | None:
     return None
 
 
+def the_entry(inventory: Inventory, relative: bytes, path: bytes) -> int:
+    """As `entry_at`; for `path`, which people typed. Raises UsageError that says what is there instead."""
+    index = entry_at(inventory, relative)
+    if index is not None:
+        return index
+    below = names_below(inventory, relative)
+    names = ", ".join(show(name) for name in below[:10])
+    if len(below) == 1:
+        raise UsageError(f"{show(path)}: is no entry itself; the one that lies in it is {names}")
+    if below:
+        raise UsageError(f"{show(path)}: no single entry, but {len(below)} of them: {names}")
+    raise UsageError(
+        f"{show(path)}: is no entry (layout {inventory.layout}): it is foreign, or not there; what is "
+        "foreign is counted and never touched"
+    )
+
+
 def names_below(inventory: Inventory, relative: bytes) -> list[bytes]:
     """Names of the entries that have a path at or below `relative`, for a helpful error."""
     prefix = relative + b"/" if relative else b""

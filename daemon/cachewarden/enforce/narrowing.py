@@ -42,10 +42,17 @@ def read_plan(content: Any) -> PlanFile:
             key = (str(location["name"]), unshow(location["path"]))
             found.setdefault(key, {})  # one that gives nothing still counts in its pool and on its disk
             for entry in location["would_evict"]:
-                planned = Planned(*(int(entry[name]) for name in ("dev", "ino", "bytes", "newest_ns")))
+                planned = Planned(*(_whole(entry, name) for name in ("dev", "ino", "bytes", "newest_ns")))
                 found.setdefault(key, {})[unshow(entry["entry"])] = planned
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"the plan is damaged: {type(error).__name__}: {error}") from error
+    return found
+
+
+def _whole(entry: Mapping[str, Any], name: str) -> int:
+    found = entry[name]
+    if not isinstance(found, int) or isinstance(found, bool):
+        raise TypeError(f"{name} is no whole number: {found!r}")
     return found
 
 

@@ -32,7 +32,7 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
     if _wanted(first) or _wanted(last):
         for verdict in last.verdicts:
             entry = work.survey.facts[work.numbers[verdict.index]]
-            if entry.name not in spared and _guarded(verdict):
+            if entry.name not in spared and entry.name not in work.failed and _guarded(verdict):
                 assert isinstance(verdict.reason, KeepReason)
                 holders = work.sighted.get(entry.name, ())
                 spared[entry.name] = SparedEntry(entry.name, entry.bytes, verdict.reason, holders)

@@ -12,7 +12,7 @@ from cachewarden.clock import Clock
 from cachewarden.enforce.books import ABSENT
 from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Narrow, Orders
-from cachewarden.enforce.finding import entry_at, location_of, names_below
+from cachewarden.enforce.finding import location_of, the_entry
 from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.narrowing import only_named, only_of, only_planned, read_plan, requested
 from cachewarden.enforce.reporting import absent, of_plan
@@ -135,7 +135,7 @@ class House(Keeping):
         spec, relative = location_of(land, path)
         with self.enforcer.surveyor.surveyed([spec]) as findings:
             found = self._found(findings, spec)
-            name = found.inventory.entries[self._entry(found, relative, path)].name
+            name = found.inventory.entries[the_entry(found.inventory, relative, path)].name
         orders = Orders(Mood(confirmed=True), wait_ns, requested=True)
         return self.enforcer.run(land, [requested(spec)], orders, narrow=only_named(name))
 
@@ -157,7 +157,7 @@ class House(Keeping):
         group = next((each for each in self._groups(land) if spec in each), [spec])
         with self.enforcer.surveyor.surveyed(group) as findings:
             found = self._found(findings, spec)
-            index = self._entry(found, relative, path)
+            index = the_entry(found.inventory, relative, path)
             shown = self._shown(land, findings, Orders())
             key = spec.key, index
             holders = in_use({key: inodes_of(found, index)}, self.surroundings).get(key, ())
@@ -165,8 +165,7 @@ class House(Keeping):
             holders += self.surroundings.name(self._openers.openers(spec.key, name))
             situation = self.enforcer.situated(land, findings, Orders())
             here = next(each for each in situation.locations if each.key == spec.key)
-            usage = {each.key: each.usage_bytes for each in situation.locations}
-            limits = limits_in_words(here, situation.pools, situation.filesystems, usage)
+            limits = limits_in_words(here, situation)
             return Explanation(self._rows(found, findings, shown)[index], holders, tuple(limits))
 
     def status(self) -> Status:
@@ -246,20 +245,6 @@ class House(Keeping):
                 return each
         reasons = [report.warnings[0] for missing, report in findings.missing if missing.key == spec.key]
         raise UsageError(reasons[0] if reasons else f"{show(spec.path)}: is not there")
-
-    @staticmethod
-    def _entry(found: Survey, relative: bytes, path: bytes) -> int:
-        index = entry_at(found.inventory, relative)
-        if index is not None:
-            return index
-        below = names_below(found.inventory, relative)
-        if below:
-            names = ", ".join(show(name) for name in below[:10])
-            raise UsageError(f"{show(path)}: no single entry, but {len(below)} of them: {names}")
-        raise UsageError(
-            f"{show(path)}: is no entry of {found.spec.name} (layout {found.inventory.layout}): it is "
-            "foreign, or not there; what is foreign is counted and never touched"
-        )
 
     def _groups_of(self, mine: Territory, land: Territory) -> list[list[LocationSpec]]:
         """The groups in which something of `mine` is: whatever shares a pool or a disk with it, too."""

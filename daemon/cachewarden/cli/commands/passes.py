@@ -151,14 +151,15 @@ def evict(ctx: typer.Context, path: Path, wait: Wait = "30s", as_json: Json = Fa
     wanted = entry_path(path)
     with face.house("evict", live=not as_json) as house:
         report = house.evict(wanted, wait_ns=wait_ns)
-    _passed(face, report, as_json=as_json)
+    _passed(face, report, as_json=as_json, requested=True)
 
 
-def _passed(face: Face, report: PassReport, *, as_json: bool) -> None:
+def _passed(face: Face, report: PassReport, *, as_json: bool, requested: bool = False) -> None:
     if as_json:
         face.screen.json(report.to_json())
     else:
-        face.screen.show([*pass_blocks(report, now_ns(), told=face.screen.terminal)])
+        blocks = pass_blocks(report, now_ns(), told=face.screen.terminal, requested=requested)
+        face.screen.show([*blocks])
     for text in report.locked:
         face.screen.say(text, Style.WARN)
     finish(LOCKED if report.locked else status_of(report.outcome))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Style, Table, bad, good, line, strong, warn
 from cachewarden.cli.views.groups import reasons_table, shortfall, unseen
 from cachewarden.cli.views.usage import heading
-from cachewarden.cli.words import entries, relative, size, upper_first
+from cachewarden.cli.words import entries, holder, relative, size, upper_first
 from cachewarden.paths import show
 from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, PassReport
 from cachewarden_policies.reasons import Outcome
@@ -29,15 +29,17 @@ def outcome_bit(outcome: Outcome, text: str) -> Bit:
     return Bit(text, _STYLES.get(outcome, Style.BAD))
 
 
-def pass_blocks(report: PassReport, now_ns: int, *, told: bool) -> Iterator[Block]:
-    """The whole report. `told`: each eviction was shown already, as it happened."""
+def pass_blocks(report: PassReport, now_ns: int, *, told: bool, requested: bool = False) -> Iterator[Block]:
+    """The whole report. `told`: each eviction was shown already, as it happened. `requested`: somebody named
+    the entry, and no limit was asked about.
+    """
     if not report.locations:
         yield line("No location is configured, or none is there: nothing to do.")
         return
     if told and any(each.evicted or each.failed for each in report.locations):
         yield EMPTY
     for location in report.locations:
-        yield from _location(location, now_ns, told=told)
+        yield from _location(location, now_ns, told=told, requested=requested)
         yield EMPTY
     gone = [each for location in report.locations for each in location.evicted]
     if len(report.locations) > 1 or gone:
@@ -62,20 +64,22 @@ def failed_line(entry: FailedEntry, name: str) -> Block:
     return line(bad("failed  "), f"{name}: {_failure(entry)}")
 
 
-def _location(location: LocationReport, now_ns: int, *, told: bool) -> Iterator[Block]:
+def _location(location: LocationReport, now_ns: int, *, told: bool, requested: bool) -> Iterator[Block]:
     yield heading(location.name, location.path)
     nothing = unseen(location)
     if nothing is not None:
         yield line(outcome_bit(location.outcome, upper_first(nothing)), indent=1)
         return
-    yield line(
-        outcome_bit(location.outcome, upper_first(location.outcome.sentence)), _figures(location), indent=1
-    )
+    if requested:
+        yield from _answers(location)
+    else:
+        said = upper_first(location.outcome.sentence)
+        yield line(outcome_bit(location.outcome, said), _figures(location), indent=1)
     if location.evicted and not told:
         yield EMPTY
         yield Table(_COLUMNS, [_row(each, now_ns) for each in location.evicted], 2)
         yield EMPTY
-    if location.spared:
+    if location.spared and not requested:
         yield line(strong(f"Spared {entries(len(location.spared))}"), indent=1)
         yield EMPTY
         yield reasons_table(location.spared, 2)
@@ -94,6 +98,19 @@ def _location(location: LocationReport, now_ns: int, *, told: bool) -> Iterator[
         )
     for warning in location.warnings:
         yield line(warn("Warning: "), warning, indent=1)
+
+
+def _answers(location: LocationReport) -> Iterator[Block]:
+    """Whether the entry that somebody named went; if not, why it stays and who holds it."""
+    if location.evicted:
+        yield line(good("Evicted"), ", as you asked", indent=1)
+    elif location.failed:
+        yield line(bad("It could not be evicted"), ": an error of the filesystem stopped it", indent=1)
+    elif not location.spared:
+        yield line(bad("It stays"), indent=1)
+    for each in location.spared:
+        who = "".join(f"; {holder(one)}" for one in each.holders)
+        yield line(bad("It stays"), f": {show(each.entry)}: {each.reason.sentence}{who}", indent=1)
 
 
 def _figures(location: LocationReport) -> str:
