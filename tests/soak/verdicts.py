@@ -5,6 +5,7 @@ WHOLE, ABSENT, HOLLOW, TORN, MIXED, BROKEN = range(6)
 # was there, and not a later one. mixed: shards of two generations. broken: anything else.
 VERDICTS = ("whole", "absent", "hollow", "torn", "mixed", "broken")
 
-DONE, NOWHERE, MISSING = range(3)
-# nowhere: there was no entry to add to. missing: what was added was not there any more.
-OUTCOMES = ("done", "nowhere", "missing", "-", "-", "broken")
+DONE, NOWHERE, MISSING, AWAY = range(4)
+# nowhere: there was no entry to add to. missing: what was added was not there any more. away: it was not
+# there, and came back with its entry.
+OUTCOMES = ("done", "nowhere", "missing", "away", "-", "broken")

@@ -19,7 +19,10 @@ from functools import partial
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from reader import in_a_fork, some_entry
-from verdicts import BROKEN, DONE, MISSING, NOWHERE, OUTCOMES
+from verdicts import AWAY, BROKEN, DONE, MISSING, NOWHERE, OUTCOMES
+
+# Whatever an eviction has to take back is back by then, also on a busy machine.
+_LONG_ENOUGH = 3.0
 
 
 def missing(orders):
@@ -77,15 +80,24 @@ class Addition:
         if not self.keep:
             os.close(fd)
         time.sleep(self.rest)
-        try:
-            if os.stat(path).st_ino == mine:
-                return DONE
-        except FileNotFoundError:
-            pass
+        if self._is_there(path, mine):
+            return DONE
+        where = self._whereabouts(mine)
+        time.sleep(_LONG_ENOUGH)
+        if self._is_there(path, mine):
+            return AWAY
         links = os.fstat(fd).st_nlink if self.keep else "unknown"
-        said = f"missing: {path}, inode {mine}, links {links}, now {self._whereabouts(mine)}"
+        said = (
+            f"missing: {path}, inode {mine}, links {links}, at first {where}, now {self._whereabouts(mine)}"
+        )
         os.write(2, f"{said}\n".encode())
         return MISSING
+
+    def _is_there(self, path, inode):
+        try:
+            return os.stat(path).st_ino == inode
+        except FileNotFoundError:
+            return False
 
     def _whereabouts(self, inode):
         """Where a file is whose place is taken: kept in the trash, or nowhere."""

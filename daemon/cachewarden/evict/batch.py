@@ -212,6 +212,7 @@ class Batch:
         self._means.openers.drain()
         if self._means.openers.holds(case.victim.name):
             raise StaysError(KeepReason.LIVE_OPENER)
+        steps.check_directories(case)  # who is at work in a directory that is new is no opener of it yet
         steps.check_door(case)
 
     def _verify(self) -> None:
