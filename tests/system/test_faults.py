@@ -254,17 +254,29 @@ def test_the_state_and_the_cache_on_one_full_disk(needs_root, warden, tmp_path):
         assert warden.once().status == 0
 
 
-def test_parts_of_an_entry_that_a_kill_left_under_other_names_come_back_together(warden, root):
-    """One revision of a repository is away, in the form of a full disk: the other looks like the only one."""
+@pytest.mark.parametrize("revisions", ["a", "b", "ab"])
+def test_parts_of_an_entry_that_a_kill_left_under_other_names_come_back_together(warden, root, revisions):
+    """In the form of a full disk, and the ledger knows nothing.
+
+    With one of two revisions away, the other looks like its repository's only one; with both, the
+    repository looks like none.
+    """
     hub(root, 10)
     repository = f"{root}/models--acme--m0"
     before = shape(root, "models--acme--m0")
-    own = sorted(os.listdir(f"{repository}/blobs"))[:5]
-    moved = [f"snapshots/{'a' * 40}", "refs/a", *(f"blobs/{name}" for name in own)]
-    for number, path in enumerate(moved):
-        parent, name = os.path.split(path)
-        os.rename(f"{repository}/{path}", f"{repository}/{parent}/.cw-m1.{number}-{name}")
+    names = sorted(os.listdir(f"{repository}/blobs"))
+    blobs = {"a": names[:5], "b": names[10:], "both": names[5:10]}
+    away = [
+        [f"snapshots/{letter * 40}", f"refs/{letter}", *(f"blobs/{name}" for name in blobs[letter])]
+        for letter in revisions
+    ]
+    if len(revisions) > 1:
+        away[-1] += [f"blobs/{name}" for name in blobs["both"]]
+    for entry, moved in enumerate(away, start=1):
+        for number, path in enumerate(moved):
+            parent, name = os.path.split(path)
+            os.rename(f"{repository}/{path}", f"{repository}/{parent}/.cw-m{entry}.{number}-{name}")
     done = warden.once()
     assert done.status == 0
     assert shape(root, "models--acme--m0") == before
-    assert done.err.count("put back") == len(moved)
+    assert done.err.count("put back") == sum(map(len, away))

@@ -14,16 +14,13 @@ from cachewarden.enforce.opens import Opens, uses, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.errors import LayoutError, LocationAbsentError, LocationUnavailableError, PinsUnreadableError
-from cachewarden.evict import Fate, Recovered, Trash, recover
+from cachewarden.evict import Recovered, Trash, directories_beside, left_at_the_top, recover
 from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount, foreign_mounts
 from cachewarden.report import LocationReport
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import Outcome
-
-# A layout may look into more directories once some of an entry is back.
-_LOOKS = 3
 
 Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
@@ -168,15 +165,13 @@ class Surveyor:
         self, spec: LocationSpec, root: tuple[int, Mount], trash: Trash, guards: Guards, now_ns: int
     ) -> Survey:
         """The survey of a location in which what a killed process left is finished, back, and booked."""
-        left = self._recover(spec, root, trash)
+        searched = {b""}
+        if left_at_the_top(root[0]) or self.means.ledger.intents.of(spec.key):
+            searched = directories_beside(root[0])
+        left = self._recover(spec, root, trash, searched)
         found = self.survey(spec, root, guards, now_ns)
-        for _ in range(_LOOKS):
-            if not found.inventory.aside - {b""}:
-                break
-            inside = self._recover(spec, root, trash, found.inventory.aside)
-            left += inside
-            if not any(each.fate in (Fate.PUT_BACK, Fate.FINISHED) for each in inside):
-                break
+        if found.inventory.aside - searched:  # and the ledger did not know
+            left += self._recover(spec, root, trash, directories_beside(root[0]))
             found = self.survey(spec, root, guards, now_ns)
         for notice in settle(self.means.ledger, spec, root[0], left, now_ns):
             self.means.journal.notice(notice)
@@ -187,7 +182,7 @@ class Surveyor:
         spec: LocationSpec,
         root: tuple[int, Mount],
         trash: Trash,
-        directories: Iterable[bytes] = (b"",),
+        directories: Iterable[bytes],
     ) -> list[Recovered]:
         """Finish or take back what a killed process left."""
         found = recover(trash, directories, lease_trusted=lease_trusted(root[1]))

@@ -1,5 +1,6 @@
 """Taking entries off the disk so that nobody who uses one ever notices, and putting back what is in use."""
 
+from cachewarden.evict.beside import directories_beside, left_at_the_top
 from cachewarden.evict.evictor import Evictor
 from cachewarden.evict.naming import TRASH_NAME
 from cachewarden.evict.recovery import Fate, Recovered, TrashItem, empty, items, recover, restore
@@ -20,8 +21,10 @@ __all__ = [
     "Trash",
     "TrashItem",
     "Victim",
+    "directories_beside",
     "empty",
     "items",
+    "left_at_the_top",
     "raise_descriptor_limit",
     "recover",
     "restore",
