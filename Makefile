@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check soak format install uninstall bench wheel-test clean lock
+.PHONY: help venv demo test check lint soak format install uninstall bench wheel-test clean lock
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,12 +25,13 @@ demo: venv  ## two minutes: a limit is crossed, a used cache is spared, the leas
 test: venv  ## all tests (as root: also those with mounts and namespaces)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-check: venv  ## format, lint, types, import contracts, tests: what CI runs
+check: lint test  ## format, lint, types, import contracts, tests: what CI runs
+
+lint: venv  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) --no-print-directory test
 
 soak: venv  ## as root, for an hour: 100,000 evictions under hammers, and what others do; the table of docs/hammers.md
 	$(BIN)/python -m tests.soak

@@ -341,13 +341,14 @@ def test_a_mount_that_never_answers_silences_only_itself(needs_root, warden, roo
                 assert time.monotonic() - begun < 1
             assert metrics[f'cachewarden_location_available{{location="cache",path="{root}"}}'] == 1
             assert metrics.get(f'cachewarden_location_available{{location="hang",path="{hang}"}}', 0) == 0
-            threads = len(os.listdir(f"/proc/{service.child.pid}/task"))
-            descriptors = len(os.listdir(f"/proc/{service.child.pid}/fd"))
             make(root, "again")
             until(lambda: os.listdir(root) == [])
+            threads = len(os.listdir(f"/proc/{service.child.pid}/task"))
+            descriptors = len(os.listdir(f"/proc/{service.child.pid}/fd"))
             time.sleep(12)
             assert len(os.listdir(f"/proc/{service.child.pid}/task")) <= threads + 1
-            assert len(os.listdir(f"/proc/{service.child.pid}/fd")) <= descriptors + 2
+            # A pass that is under way has a dozen of its own; one lost at each of 12 would be more.
+            assert len(os.listdir(f"/proc/{service.child.pid}/fd")) <= descriptors + 11
             begun = time.monotonic()
             assert service.stop() == 0
             assert time.monotonic() - begun < 10

@@ -67,8 +67,15 @@ def allocated(root: str | bytes) -> int:
     seen: dict[tuple[int, int], int] = {}
     pending = [os.fsencode(root)]
     while pending:
-        for entry in os.scandir(pending.pop()):
-            found = entry.stat(follow_symlinks=False)
+        try:
+            children = list(os.scandir(pending.pop()))
+        except FileNotFoundError:  # evicted meanwhile
+            continue
+        for entry in children:
+            try:
+                found = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
             if stat.S_ISDIR(found.st_mode):
                 pending.append(entry.path)
             elif stat.S_ISREG(found.st_mode):
