@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
+from cachewarden.enforce.changes import Changes
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
@@ -34,7 +35,8 @@ class Means:
     """What a pass needs of the world. `trusted` are the users whose links on the way are followed.
 
     `opens` sees opens; None where nobody asks for them. `opens_since_start`: it was there all the time,
-    so that "no living process opened it" is knowledge and not ignorance. `at` is called between the steps of
+    so that "no living process opened it" is knowledge and not ignorance. `changes` sees what changes in
+    locations; None where nobody does, and each pass walks. `at` is called between the steps of
     evictions, see `Evictor`: a place for tests to interfere and to measure.
     """
 
@@ -48,6 +50,7 @@ class Means:
     journal: Journal = field(default_factory=Journal)
     opens: Opens | None = None
     opens_since_start: bool = False
+    changes: Changes | None = None
     at: Callable[[str], None] = nothing_to_do
 
 
