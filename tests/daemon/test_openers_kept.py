@@ -6,10 +6,10 @@ import os
 import pytest
 from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, Site, feeding, fill, until
 
-from cachewarden.clock import SystemClock
+from cachewarden.clock import SystemClock, boot_id
 from cachewarden.ledger import open_ledger
 from cachewarden.openers import OpenerFeed, Row, Setting
-from cachewarden.openers.processes import boot_id, look
+from cachewarden.openers.processes import look
 
 NOW = 1_700_000_000 * 10**9
 

@@ -53,12 +53,6 @@ def alive(process: Process) -> bool:
     return 0 in (process.start_ticks, found[0].start_ticks) or found[0] == process
 
 
-def boot_id() -> str:
-    """What tells this boot of the machine from all others: proc_sys_kernel(5), random/boot_id."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
-        return file.read().strip()
-
-
 def _runs(pid: int) -> bool:
     try:
         os.kill(pid, 0)

@@ -3,9 +3,10 @@
 import threading
 from collections.abc import Iterable
 
+from cachewarden.clock import boot_id
 from cachewarden.openers.book import Book
 from cachewarden.openers.memory import Memory, Row
-from cachewarden.openers.processes import alive, boot_id
+from cachewarden.openers.processes import alive
 
 Changes = tuple[list[Row], list[Row]]  # rows to be written, rows to be removed
 
