@@ -13,11 +13,16 @@ from cachewarden_policies.policy import Order
 from cachewarden_policies.reasons import Cost
 from cachewarden_policies.situation import Entry
 
-# What missing a byte of it costs, relative to the other classes. Remaking from a neighbouring cache
-# takes moments, computing minutes to hours, a download the same and another site's bandwidth; what
-# is lost is not remade at all. A factor of four keeps each class apart until size or idle time
-# differ by more than that. The cost divides, so that the ranking stays in exact integers.
-_DIVISOR = {cost: 1 << 2 * cost.rank for cost in Cost}
+# What a miss costs, relative to the other classes. Remaking from a neighbouring cache takes moments,
+# computing minutes to hours, a download the same and another site's bandwidth; what is lost is not remade
+# at all. A factor of four keeps classes apart until size times idle time differ by more than that.
+WEIGHTS = {Cost.DERIVED: 1, Cost.REBUILD: 4, Cost.DOWNLOAD: 16, Cost.LOST: 64}
+
+# The weight divides; multiplied by what all of them divide, the ranking stays in exact integers.
+_CHEAPNESS = {cost: max(WEIGHTS.values()) // weight for cost, weight in WEIGHTS.items()}
+
+# More than any score (63 bits of bytes, 63 of time, 6 of weight): stale entries rank before all others.
+_STALE_BITS = 140
 
 
 def born_ns(entry: Entry, now_ns: int) -> int:
@@ -27,23 +32,31 @@ def born_ns(entry: Entry, now_ns: int) -> int:
     return max(entry.first_seen_ns, entry.changed_ns)
 
 
-def cheapness(entry: Entry, now_ns: int) -> int:
-    """How much is won by the entry's removal, for what a miss would cost: the highest goes first.
+def cheapness(entry: Entry, won_bytes: int, now_ns: int) -> int:
+    """How much is won by the entry's removal for what a miss would cost: the highest goes first.
 
-    The family is GreedyDual-Size-Frequency (L. Cherkasova, "Improving WWW Proxies Performance with
-    Greedy-Dual-Size-Frequency Caching Policy", HP Labs HPL-98-69R1, 1998), which keeps what has a high
-    frequency * cost / size and ages it by a clock. Here the time since the last use stands for both
-    frequency and clock, as no history is needed for it: bytes * idle time / cost.
+    bytes won * time since the last use / weight of a miss (`WEIGHTS`); what is stale comes before all else,
+    as nothing can miss it. `won_bytes` is what goes with the entry, its part of shared data included. One is
+    added to bytes and time, so that of two equal ones the dearer never goes first.
 
-    Example: 8 GiB of weights (download, cost 16) idle for 10 days score 8 * 10 / 16 = 5; 2 GiB of
-    compiled kernels (rebuild, cost 4) idle for 12 days score 2 * 12 / 4 = 6 and go before them.
+    This is the family of GreedyDual-Size (P. Cao and S. Irani, "Cost-Aware WWW Proxy Caching Algorithms",
+    USITS 1997: keep by cost / size, aged by a clock) and GreedyDual-Size-Frequency (L. Cherkasova, "Improving
+    WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy", HP Labs HPL-98-69, 1998: keep by
+    frequency * cost / size). Here the inverse of the idle time stands for frequency and clock, as no history
+    is needed for it. The cost is that of a miss and not of a byte: of what is equally dear, the bigger wins.
+
+    Example: 8 GiB of weights (download, 16) idle for 10 days score 8 * 10 / 16 = 5; 2 GiB of compiled
+    kernels (rebuild, 4) idle for 12 days score 2 * 12 / 4 = 6 and go before them.
     """
     idle_ns = max(now_ns - entry.last_use_ns, 0)
-    return entry.bytes * idle_ns // _DIVISOR[entry.cost]
+    score = (won_bytes + 1) * (idle_ns + 1) * _CHEAPNESS[entry.cost]
+    return score << _STALE_BITS if entry.stale else score
 
 
-def order_keys(entries: Sequence[Entry], order: Order, now_ns: int) -> list[int]:
-    """One integer for each entry, lowest first out."""
+def order_keys(
+    entries: Sequence[Entry], order: Order, now_ns: int, won_bytes: Sequence[int] = ()
+) -> list[int]:
+    """One integer for each entry, lowest first out. `won_bytes`: for `cheapest`, one for each entry."""
     if order is Order.LRU:
         # Twice as fast as min() here, a tenth of a second for a million entries.
         return [e.last_use_ns if e.last_use_ns < now_ns else now_ns for e in entries]  # noqa: FURB136
@@ -51,7 +64,7 @@ def order_keys(entries: Sequence[Entry], order: Order, now_ns: int) -> list[int]
         return [born_ns(e, now_ns) for e in entries]
     if order is Order.LARGEST:
         return [-e.bytes for e in entries]
-    return [-cheapness(e, now_ns) for e in entries]
+    return [-cheapness(e, won, now_ns) for e, won in zip(entries, won_bytes, strict=True)]
 
 
 def with_ties(

@@ -4,12 +4,12 @@ A row number stands for an entry everywhere else in the planner: a scope may spa
 integer is the cheapest name that sorts, hashes and indexes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from cachewarden_policies.ordering import order_keys, with_ties
 from cachewarden_policies.policy import Order
 from cachewarden_policies.reasons import EvictReason, KeepReason
-from cachewarden_policies.rules import condemnations, hard_guards, soft_guards
+from cachewarden_policies.rules import USELESS, condemnations, hard_guards, soft_guards
 from cachewarden_policies.situation import Entry, Location, Share, Situation
 
 FREE, SOFT, HARD = 0, 1, 2
@@ -77,7 +77,10 @@ class Roster:
             self.share_rows[start + owner] = tuple(rows)
 
     def condemned(self, number: int, reasons: frozenset[EvictReason]) -> dict[int, EvictReason]:
-        """Unguarded rows of one location that must go whatever the usage, in order, with the reason."""
+        """Unguarded rows of one location that must go whatever the usage, in order, with the reason.
+
+        What nobody can use goes before what nobody used: a brake may cut the end off.
+        """
         location, start = self.locations[number], self.spans[number].start
         found: dict[int, EvictReason] = {}
         for rule in condemnations(location.policy):
@@ -85,7 +88,10 @@ class Roster:
                 for index in rule(location.entries, self.now_ns):
                     if self.level[start + index] == FREE:
                         found.setdefault(start + index, rule.reason)
-        return {row: found[row] for row in self._sort(list(found), location.policy.order)}
+        useless = [row for row, reason in found.items() if reason in USELESS]
+        rest = [row for row, reason in found.items() if reason not in USELESS]
+        order = location.policy.order
+        return {row: found[row] for rows in (useless, rest) for row in self._sort(rows, order)}
 
     def order_of(self, numbers: list[int]) -> Order:
         """The order in which entries of these locations are ranked together.
@@ -125,7 +131,7 @@ class Roster:
 
         def tie(row: int) -> tuple[int, int, bytes, int]:
             entry = self.entries[row]
-            (key,) = order_keys([entry], order, self.now_ns)
+            (key,) = self._exact_keys([row], order)
             # Locations are sorted by key, so the number compares as the key does.
             return key, min(entry.changed_ns, self.now_ns), entry.name, self.where[row]
 
@@ -137,5 +143,20 @@ class Roster:
     def _keys_of(self, order: Order) -> list[float]:
         keys = self._keys.get(order)
         if keys is None:
-            keys = self._keys[order] = [float(key) for key in order_keys(self.entries, order, self.now_ns)]
+            keys = self._keys[order] = [
+                float(key) for key in self._exact_keys(range(len(self.entries)), order)
+            ]
         return keys
+
+    def _exact_keys(self, rows: Sequence[int], order: Order) -> list[int]:
+        won = [self._won_bytes(row) for row in rows] if order is Order.CHEAPEST else ()
+        return order_keys([self.entries[row] for row in rows], order, self.now_ns, won)
+
+    def _won_bytes(self, row: int) -> int:
+        """What a location loses with a row, where those that share data win equal parts of it.
+
+        Not `bytes`, in which the first of them by name has it all.
+        """
+        shares = (self.shares[share_row] for share_row in self.share_rows.get(row, ()))
+        parts = (share.bytes // len(share.owners) for share in shares if not share.kept)
+        return self.entries[row].own_bytes + sum(parts)

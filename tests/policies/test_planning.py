@@ -108,7 +108,7 @@ def test_a_limit_of_entries_takes_as_many_as_are_too_many():
 @pytest.mark.parametrize(
     ("policy", "one", "reason"),
     [
-        ({"max_idle": DAY, "max_age": DAY}, entry("x", idle=9 * DAY, stale=True), EvictReason.IDLE),
+        ({"max_idle": DAY, "max_age": DAY}, entry("x", idle=9 * DAY, stale=True), EvictReason.STALE),
         ({"max_idle": DAY}, entry("x", idle=9 * DAY, partial=True), EvictReason.PARTIAL),
         ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY + 1), EvictReason.IDLE),
         ({"max_idle": 30 * DAY}, entry("x", idle=30 * DAY), KeepReason.WITHIN_LIMITS),

@@ -16,7 +16,10 @@ from cachewarden_policies.rules.protect import Protect
 from cachewarden_policies.rules.rule import Condemnation, Guard
 from cachewarden_policies.rules.stale import Stale
 
-__all__ = ["Condemnation", "Guard", "condemnations", "hard_guards", "soft_guards"]
+__all__ = ["USELESS", "Condemnation", "Guard", "condemnations", "hard_guards", "soft_guards"]
+
+# Reasons of what nobody can use, however young it is.
+USELESS = frozenset({AbandonedPartial.reason, Stale.reason})
 
 
 def hard_guards(policy: Policy) -> list[Guard]:
@@ -50,11 +53,11 @@ def condemnations(policy: Policy) -> list[Condemnation]:
         return rules
     if policy.partial_max_idle is not None:
         rules.append(AbandonedPartial(policy.partial_max_idle))
+    rules.append(Stale())
     if policy.max_idle is not None:
         rules.append(Idle(policy.max_idle))
     if policy.max_age is not None:
         rules.append(Aged(policy.max_age))
-    rules.append(Stale())
     return rules
 
 
