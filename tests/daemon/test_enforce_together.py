@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 from tests.daemon.passes import MIB, Field, Orders, limit, policy
 
-from cachewarden.enforce.circumstances import ClockWatch
 from cachewarden.enforce.journal import Journal
 from cachewarden.service.requests import Requests
 from cachewarden.spec import LocationSpec, PoolSpec, Territory
-from cachewarden_policies.policy import HOUR, MINUTE, Amount, Floor
+from cachewarden_policies.policy import Amount, Floor
 from cachewarden_policies.reasons import Outcome
 
 
@@ -28,20 +27,6 @@ def test_a_pass_that_was_stopped_is_not_within_limits(field):
     spec = field.spec(policy(limits=limit(3)))
     report = field.enforcer.run(Territory((spec,)), [spec], Orders(), stop=lambda: True).locations[0]
     assert (report.outcome, len(report.evicted)) == (Outcome.SHORT, 0)
-
-
-def test_a_jump_of_the_clock_holds_for_an_interval_and_not_for_one_pass():
-    watch = ClockWatch(hold_ns=5 * MINUTE)
-    assert not watch.suspect(0, 0)
-    assert watch.suspect(9000 * HOUR, MINUTE)
-    assert watch.suspect(9000 * HOUR + MINUTE, 2 * MINUTE)
-    assert not watch.suspect(9000 * HOUR + 6 * MINUTE, 7 * MINUTE)
-
-
-def test_a_suspended_night_is_no_jump():
-    watch = ClockWatch(hold_ns=5 * MINUTE)
-    assert not watch.suspect(0, 0)
-    assert not watch.suspect(9 * HOUR, 9 * HOUR)
 
 
 def test_a_pool_tells_the_location_that_another_pass_holds(field):
@@ -142,7 +127,7 @@ def test_workers_and_the_main_loop_may_use_requests_at_once():
         try:
             for number in range(3000):
                 requests.wanted(f"{name}{number}", number)
-                requests.finished(f"{name}{number}", 0, number)
+                requests.finished(f"{name}{number}", number, number)
         except RuntimeError as error:
             failed.append(error)
 

@@ -33,14 +33,14 @@ def test_a_thousand_changes_make_one_pass():
 
 def test_what_is_wanted_is_due_at_once_also_while_a_pass_rests():
     requests = Requests(settle_ns=SECOND)
-    requests.finished("disk", 0, 100 * SECOND)
+    requests.finished("disk", 100 * SECOND, 100 * SECOND)
     requests.wanted("disk", 101 * SECOND)
     assert requests.take_due(101 * SECOND) == ["disk"]
 
 
 def test_passes_that_changes_ask_for_take_a_fifth_of_the_time_at_most():
     requests = Requests(settle_ns=SECOND)
-    requests.finished("disk", 0, 10 * SECOND)
+    requests.finished("disk", 10 * SECOND, 10 * SECOND)
     requests.changed("disk", 11 * SECOND)
     assert requests.take_due(49 * SECOND) == []
     assert requests.take_due(50 * SECOND) == ["disk"]
@@ -48,7 +48,7 @@ def test_passes_that_changes_ask_for_take_a_fifth_of_the_time_at_most():
 
 def test_groups_do_not_wait_for_each_other_and_dropped_ones_are_forgotten():
     requests = Requests(settle_ns=SECOND)
-    requests.finished("slow", 0, 100 * SECOND)
+    requests.finished("slow", 100 * SECOND, 100 * SECOND)
     requests.changed("slow", 100 * SECOND)
     requests.changed("quick", 100 * SECOND)
     assert requests.take_due(102 * SECOND) == ["quick"]

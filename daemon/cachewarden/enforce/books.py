@@ -27,6 +27,11 @@ def state_of(ledger: Ledger, spec: LocationSpec) -> LocationState:
     return ledger.location_state(spec.key) or LocationState(spec.key, spec.name, spec.path)
 
 
+def newest_pass_ns(ledger: Ledger) -> int:
+    """When any location had its last pass, by the wall clock of then; 0 before the first."""
+    return max((state.last_pass_ns or 0 for state in ledger.location_states().values()), default=0)
+
+
 def record_evictions(ledger: Ledger, work: Work, now_ns: int) -> None:
     """Add what went, and what failed, to the history."""
     spec = work.survey.spec

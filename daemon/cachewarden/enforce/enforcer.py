@@ -8,6 +8,7 @@ from cachewarden.enforce import books, intents, reporting
 from cachewarden.enforce.between import Between
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
+from cachewarden.enforce.clockwatch import Reading
 from cachewarden.enforce.scopes import filesystems, pools
 from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
@@ -60,7 +61,7 @@ class Enforcer:
         What cannot be looked at is reported so and stops nothing. `narrow` adds hard guards by index,
         for a pass that may do less than another (`apply`). Raises LocationLockedError.
         """
-        begun = self.means.clock.monotonic_ns()
+        begun = self.means.clock.awake_ns()
         with (
             self.surveyor.surveyed(group, locked=True, wait_ns=orders.wait_ns) as findings,
             ExitStack() as stack,
@@ -72,7 +73,7 @@ class Enforcer:
                 for work in works:
                     self._look_again(work, orders, findings, narrow)
                 plan = self._evict(territory, works, orders, findings, stop)
-            seconds = (self.means.clock.monotonic_ns() - begun) / 1e9
+            seconds = (self.means.clock.awake_ns() - begun) / 1e9
             reports = [self._close(work, plan, orders, findings, seconds) for work in works]
             for spec, report in findings.missing:
                 self._between.drop(spec.key)
@@ -88,11 +89,11 @@ class Enforcer:
         narrow: Narrow = lambda _: {},
     ) -> situation.Situation:
         """What a plan over these findings would look at, for commands that only show."""
-        locations = [self._location(each, orders, findings.now_ns, narrow(each)) for each in findings.surveys]
+        locations = [self._location(each, orders, findings.time, narrow(each)) for each in findings.surveys]
         known = {location.key for location in locations}
         joint = pools(territory.pools, territory.locations)
         return situation.Situation(
-            now_ns=findings.now_ns,
+            now_ns=findings.time.sure_ns,
             locations=locations,
             pools=[_within(pool, known) for pool in joint],
             filesystems=filesystems(findings.surveys, orders.requested_free),
@@ -105,7 +106,7 @@ class Enforcer:
             Evictor(
                 findings.trashes[found.spec.key],
                 self.means.surroundings,
-                now_ns=findings.now_ns,
+                now_ns=findings.time.sure_ns,
                 clock=self.means.clock,
                 lease_trusted=found.lease_trusted,
                 openers=self._openers(found),
@@ -116,7 +117,7 @@ class Enforcer:
             survey=found,
             evictor=evictor,
             victims=Victims(found, findings.now_ns),
-            location=self._location(found, orders, findings.now_ns, narrow(found)),
+            location=self._location(found, orders, findings.time, narrow(found)),
             numbers=tuple(range(len(found.facts))),
             bytes_before=found.inventory.bytes,
             avail_before=found.space.avail_bytes,
@@ -128,10 +129,10 @@ class Enforcer:
         return None if self.means.opens is None else self.means.opens.for_location(found.spec.key)
 
     def _location(
-        self, found: Survey, orders: Orders, now_ns: int, more: Mapping[int, KeepReason]
+        self, found: Survey, orders: Orders, time: Reading, more: Mapping[int, KeepReason]
     ) -> situation.Location:
         state = books.state_of(self.means.ledger, found.spec)
-        paused = not orders.requested and self.means.ledger.paused_until(found.spec, now_ns) is not None
+        paused = not orders.requested and self.means.ledger.paused_until(found.spec, time.sure_ns) is not None
         return situation.Location(
             key=found.spec.key,
             policy=found.spec.policy,
@@ -151,15 +152,18 @@ class Enforcer:
                 )
                 for each in found.inventory.shares
             ],
-            circumstances=circumstances(found, state, orders.mood, now_ns, paused=paused),
+            circumstances=circumstances(found, state, orders.mood, time, paused=paused),
         )
 
     def _look_again(self, work: Work, orders: Orders, findings: Findings, narrow: Narrow) -> None:
         """Survey a location a second time in a pass. Who was busy stays busy; who changed may go now."""
         spec = work.survey.spec
         root = work.survey.root_fd, work.survey.mount
+        clock = self.means.clock
+        measured_ns = clock.wall_ns()  # stamps of files are by this clock, even if it jumped just now
         try:
-            found = self.surveyor.survey(spec, root, findings.guards, self.means.clock.wall_ns())
+            now_ns = findings.later_ns(clock.monotonic_ns())
+            found = self.surveyor.survey(spec, root, findings.guards, now_ns)
         except (LocationUnavailableError, OSError):
             return  # gone meanwhile: what was found before stands, and nothing of it can be evicted
         busy = {
@@ -167,8 +171,8 @@ class Enforcer:
             for index, entry in enumerate(found.inventory.entries)
             if work.busy.get(entry.name, KeepReason.CHANGED) is not KeepReason.CHANGED
         }
-        location = self._location(found, orders, findings.now_ns, {**narrow(found), **busy})
-        work.restart(found, Victims(found, self.means.clock.wall_ns()), location)
+        location = self._location(found, orders, findings.time, {**narrow(found), **busy})
+        work.restart(found, Victims(found, measured_ns), location)
 
     def _evict(
         self,
@@ -184,7 +188,7 @@ class Enforcer:
         elsewhere = self._between.others(wanted)
         known = mine | {location.key for location in elsewhere}
         scene = Scene(
-            now_ns=findings.now_ns,
+            now_ns=findings.time.sure_ns,
             works=works,
             elsewhere=elsewhere,
             pools=[_within(pool, known) for pool in joint],

@@ -33,11 +33,13 @@ _LEASE_TRUSTED = frozenset({b"ext2", b"ext3", b"ext4", b"xfs", b"btrfs", b"tmpfs
 class Guards:
     """What guards a pass, gathered once: pins in force, and the mounts of all namespaces.
 
-    `pins` is None when the pins could not be read: then everything counts as pinned.
+    `pins` is None when the pins could not be read: then everything counts as pinned. `sure_ns` is the
+    earliest time that it may be now: nothing ends by a clock that jumped.
     """
 
     pins: tuple[Pin, ...] | None
     mounts: ForeignMounts
+    sure_ns: int
 
     def busy_below(self, root_fd: int) -> frozenset[bytes]:
         """Relative paths in a location that some namespace has mounted, or mounted upon."""
@@ -51,7 +53,7 @@ class Guards:
         return None
 
 
-def veto_of(  # noqa: PLR0913 - the guards' whole evidence, each named at the one call
+def veto_of(
     spec: LocationSpec,
     mount: Mount,
     entry: Entry,
@@ -59,7 +61,6 @@ def veto_of(  # noqa: PLR0913 - the guards' whole evidence, each named at the on
     guards: Guards,
     *,
     busy: frozenset[bytes],
-    now_ns: int,
 ) -> KeepReason | None:
     """The first hard guard that holds an entry, or None."""
     if entry.claim.keep is not None:
@@ -70,7 +71,7 @@ def veto_of(  # noqa: PLR0913 - the guards' whole evidence, each named at the on
         return KeepReason.MOUNTPOINT
     if guards.pins is None or guards.pin_of(spec, entry) is not None:
         return KeepReason.PINNED
-    if is_shared(spec, mount) and not _idle_enough(spec, facts, now_ns):
+    if is_shared(spec, mount) and not _idle_enough(spec, facts, guards.sure_ns):
         return KeepReason.OTHER_NODE
     return None
 

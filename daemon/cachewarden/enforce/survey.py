@@ -102,7 +102,7 @@ def survey(
 ) -> Survey:
     """Measure the location behind `opened_root` and judge what is in it. Raises as `take_inventory`."""
     root_fd, mount = opened_root
-    inventory = take_inventory(spec, root_fd, now_ns, progress)
+    inventory = take_inventory(spec, root_fd, min(now_ns, guards.sure_ns), progress)
     seen = ledger.seen(
         spec,
         [(entry.name, entry.measure.bytes) for entry in inventory.entries],
@@ -120,9 +120,7 @@ def survey(
         )
         futures += used.future
         plain = _facts(spec, entry, used, record, now_ns)
-        facts.append(
-            replace(plain, veto=veto_of(spec, mount, entry, plain, guards, busy=busy, now_ns=now_ns))
-        )
+        facts.append(replace(plain, veto=veto_of(spec, mount, entry, plain, guards, busy=busy)))
     return Survey(
         spec=spec,
         root_fd=root_fd,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
 from cachewarden.enforce.changes import Changes
+from cachewarden.enforce.clockwatch import ClockWatch, Reading
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
@@ -34,10 +35,10 @@ def nothing_to_do(step: str) -> None:
 class Means:
     """What a pass needs of the world. `trusted` are the users whose links on the way are followed.
 
-    `opens` sees opens; None where nobody asks for them. `opens_since_start`: it was there all the time,
-    so that "no living process opened it" is knowledge and not ignorance. `changes` sees what changes in
-    locations; None where nobody does, and each pass walks. `at` is called between the steps of
-    evictions, see `Evictor`: a place for tests to interfere and to measure.
+    `clock_watch` doubts the clock, None: nobody does. `opens` sees opens; None where nobody asks for them.
+    `opens_since_start`: it was there all the time, so that "no living process opened it" is knowledge.
+    `changes` sees what changes in locations; None where nobody does, and each pass walks. `at` is called
+    between the steps of evictions, see `Evictor`: a place for tests to interfere and to measure.
     """
 
     ledger: Ledger
@@ -48,6 +49,7 @@ class Means:
     command: str
     trusted: frozenset[int] = frozenset({0})
     journal: Journal = field(default_factory=Journal)
+    clock_watch: ClockWatch | None = None
     opens: Opens | None = None
     opens_since_start: bool = False
     changes: Changes | None = None
@@ -56,13 +58,26 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Surveys of locations, and reports of those that could not be looked at. Valid while open."""
+    """Surveys of locations, and reports of those that could not be looked at. Valid while open.
+
+    `time` was read once for all of them, when the clock that never jumps showed `begun_ns`.
+    """
 
     surveys: tuple[Survey, ...]
     missing: tuple[tuple[LocationSpec, LocationReport], ...]
     guards: Guards
     trashes: Mapping[str, Trash]  # by key; empty when nothing is locked
-    now_ns: int
+    time: Reading
+    begun_ns: int = 0
+
+    @property
+    def now_ns(self) -> int:
+        """The wall clock's time, as it is kept and shown."""
+        return self.time.wall_ns
+
+    def later_ns(self, monotonic_ns: int) -> int:
+        """The same time later in the pass, whatever the wall clock did meanwhile."""
+        return self.now_ns + monotonic_ns - self.begun_ns
 
 
 class Surveyor:
@@ -76,8 +91,10 @@ class Surveyor:
         self, group: Sequence[LocationSpec], *, locked: bool = False, wait_ns: int = 0
     ) -> Iterator[Findings]:
         """Survey `group`; the surveys' descriptors are open, and their locks held, within the block."""
-        now_ns = self.means.clock.wall_ns()
-        guards = self._guards(now_ns)
+        begun_ns = self.means.clock.monotonic_ns()
+        time = self._time(begun_ns, keep=locked)
+        now_ns = time.wall_ns
+        guards = self._guards(time)
         surveys: list[Survey] = []
         missing: list[tuple[LocationSpec, LocationReport]] = []
         with ExitStack() as stack:
@@ -104,7 +121,7 @@ class Surveyor:
                     missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}")))
                 except (OSError, LayoutError) as error:
                     missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}", Outcome.FAILED)))
-            yield Findings(tuple(surveys), tuple(missing), guards, trashes, now_ns)
+            yield Findings(tuple(surveys), tuple(missing), guards, trashes, time, begun_ns)
 
     def _lock(
         self,
@@ -138,16 +155,25 @@ class Surveyor:
         found = os.fstat(root_fd)
         return lock_path(self.means.runtime_dir, found.st_dev, found.st_ino)
 
-    def _guards(self, now_ns: int) -> Guards:
+    def _time(self, begun_ns: int, *, keep: bool) -> Reading:
+        wall_ns, watch = self.means.clock.wall_ns(), self.means.clock_watch
+        if watch is None:
+            return Reading.plain(wall_ns)
+        time = watch.look(wall_ns, begun_ns, keep=keep)
+        if time.suspect:
+            self.means.journal.notice(time.sentence)
+        return time
+
+    def _guards(self, time: Reading) -> Guards:
         mounts = foreign_mounts()
         try:
-            pins = self.means.pins.load(now_ns)
+            pins = self.means.pins.load(time.wall_ns)
         except PinsUnreadableError as error:
             self.means.journal.notice(f"{error}: everything counts as pinned")
-            return Guards(None, mounts)
+            return Guards(None, mounts, time.sure_ns)
         for notice in pins.notices:
             self.means.journal.notice(notice)
-        return Guards(tuple(pins.active(now_ns)), mounts)
+        return Guards(tuple(pins.active(time.sure_ns)), mounts, time.sure_ns)
 
     def survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
         """Survey one location whose root is open. Raises as `survey.survey`."""

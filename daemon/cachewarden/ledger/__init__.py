@@ -2,6 +2,7 @@
 
 from cachewarden.ledger.intents import Intent
 from cachewarden.ledger.ledger import Ledger, open_ledger
+from cachewarden.ledger.mark import ClockMark, read_mark, write_mark
 from cachewarden.ledger.pins import Pin, Pins, PinStore, covers
 from cachewarden.ledger.service import (
     ServiceState,
@@ -13,6 +14,7 @@ from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, Loc
 
 __all__ = [
     "FOREVER",
+    "ClockMark",
     "EvictionRow",
     "Intent",
     "Ledger",
@@ -26,7 +28,9 @@ __all__ = [
     "ServiceState",
     "covers",
     "open_ledger",
+    "read_mark",
     "read_service_state",
     "remove_service_state",
+    "write_mark",
     "write_service_state",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from cachewarden.clock import Clock
-from cachewarden.enforce.circumstances import ClockWatch, Mood
+from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.errors import LocationLockedError
 from cachewarden.holders import deleted_open
@@ -23,7 +23,7 @@ from cachewarden.service.requests import Requests
 from cachewarden.service.workers import Worker
 from cachewarden.spec import LocationSpec, Territory
 from cachewarden.watch import Watcher
-from cachewarden_policies.policy import MINUTE, SECOND
+from cachewarden_policies.policy import SECOND
 
 _SILENT_SECONDS = 10.0  # a pass that shows no progress for so long: its filesystem does not answer
 _LOCK_WAIT_NS = 5 * SECOND
@@ -53,8 +53,6 @@ class Dispatcher:
         self._territory = Territory()
         self._group_of: dict[str, str] = {}
         self._workers: dict[str, Worker] = {}
-        self._clocks: dict[str, ClockWatch] = {}
-        self.interval_ns = MINUTE  # the service sets it, from the configuration
 
     def take(self, territory: Territory) -> None:
         """The locations in force are these now; new ones want a pass at once."""
@@ -65,7 +63,6 @@ class Dispatcher:
         self.requests.forget(groups)
         for gone in self._workers.keys() - groups:
             self._workers.pop(gone).end()
-            self._clocks.pop(gone, None)
         for key in before - self._group_of.keys():
             self._organs.watcher.unwatch(key)
         for key in self._group_of.keys() - before:
@@ -92,7 +89,7 @@ class Dispatcher:
         """Begin the passes that are due and whose workers are free."""
         for group in self.requests.take_due(self._organs.clock.monotonic_ns()):
             specs = [spec for spec in self._territory.locations if self._group_of.get(spec.key) == group]
-            worker = self._workers.get(group) or Worker(group, self._crashed)
+            worker = self._workers.get(group) or Worker(group, self._crashed, self._organs.clock.awake_ns)
             self._workers[group] = worker
             if not worker.offer(lambda group=group, specs=specs: self._pass(group, specs)):  # type: ignore[misc]
                 self.requests.wanted(group, self._organs.clock.monotonic_ns())  # right after this one
@@ -116,26 +113,15 @@ class Dispatcher:
         ended = [worker.join(share) for worker in self._workers.values()]  # each gets its time
         return all(ended)
 
-    def _clock_watch(self, group: str) -> ClockWatch:
-        return self._clocks.setdefault(group, ClockWatch(self.interval_ns))
-
     def _busy(self, group: str) -> bool:
         worker = self._workers.get(group)
         return worker is not None and worker.busy
 
     def _pass(self, group: str, specs: Sequence[LocationSpec]) -> None:
         organs, clock = self._organs, self._organs.clock
-        begun = clock.monotonic_ns()
-        wall = clock.wall_ns()
-        suspect = self._clock_watch(group).suspect(wall, begun)
-        if suspect and self._said.changed(("clock", group), True):
-            self._log.warning(
-                "the wall clock jumped: age and idle rules wait for one interval", filesystem=group
-            )
-        if not suspect:
-            self._said.forget(("clock", group))
+        begun = clock.awake_ns()
         self._watch(specs)
-        mood = Mood(quiet=organs.quiet(wall), clock_suspect=suspect)
+        mood = Mood(quiet=organs.quiet(clock.wall_ns()))
         try:
             report = organs.enforcer.run(
                 self._territory, specs, Orders(mood, _LOCK_WAIT_NS), organs.stopping.is_set
@@ -147,7 +133,7 @@ class Dispatcher:
             self.requests.wanted(group, clock.monotonic_ns())
             return
         finally:
-            self.requests.finished(group, begun, clock.monotonic_ns())
+            self.requests.finished(group, clock.awake_ns() - begun, clock.monotonic_ns())
         self._said.forget(("locked", group))
         self._take(specs, report, clock.wall_ns())
 

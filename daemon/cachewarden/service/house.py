@@ -9,8 +9,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from cachewarden.clock import Clock
-from cachewarden.enforce.books import ABSENT
+from cachewarden.enforce.books import ABSENT, newest_pass_ns
 from cachewarden.enforce.circumstances import Mood
+from cachewarden.enforce.clockwatch import ClockWatch
 from cachewarden.enforce.enforcer import Enforcer, Narrow, Orders
 from cachewarden.enforce.finding import location_of, the_entry
 from cachewarden.enforce.journal import Journal
@@ -56,6 +57,9 @@ class House(Keeping):
                 command=command,
                 trusted=frozenset({0, os.geteuid()}),
                 journal=journal,
+                clock_watch=ClockWatch(
+                    settings.daemon.interval, settings.daemon.runtime_dir, newest_pass_ns(ledger)
+                ),
                 opens=self._openers,
                 opens_since_start=read_service_state(settings.daemon.runtime_dir) is not None,
             )

@@ -42,10 +42,10 @@ class Requests:
         with self._lock:
             self._wishes.setdefault(group, _Wish(now_ns, now_ns)).now = True
 
-    def finished(self, group: str, begun_ns: int, now_ns: int) -> None:
-        """A pass of the group ended."""
+    def finished(self, group: str, took_ns: int, now_ns: int) -> None:
+        """A pass of the group ended. It was at work for `took_ns`, without what a suspended night took."""
         with self._lock:
-            self._rest_until[group] = now_ns + _REST * (now_ns - begun_ns)
+            self._rest_until[group] = now_ns + _REST * took_ns
 
     def take_due(self, now_ns: int) -> list[str]:
         """The groups whose pass is to begin now; they are not wanted any more."""

@@ -14,6 +14,8 @@ from dataclasses import replace
 
 from cachewarden import __version__
 from cachewarden.clock import Clock, SystemClock
+from cachewarden.enforce.books import newest_pass_ns
+from cachewarden.enforce.clockwatch import ClockWatch
 from cachewarden.enforce.enforcer import Enforcer
 from cachewarden.enforce.surveyor import Means
 from cachewarden.errors import CachewardenError, ConfigurationError
@@ -63,7 +65,8 @@ class Service:
         self._wake = threading.Event()
         self._stopping = threading.Event()
         self._ready = False
-        self._turned_ns = self._looked_ns = self._pruned_ns = self._clock.monotonic_ns()
+        self._looked_ns = self._pruned_ns = self._clock.monotonic_ns()
+        self._turned_ns = self._clock.awake_ns()
         self._build()
 
     def _build(self) -> None:
@@ -81,6 +84,7 @@ class Service:
             self._clock, self._ledger.openers, Setting(daemon.ignore_processes, self._notify.inherited())
         )
         self._listening = Listening(self._openers, self._notify, self._metrics)
+        self._clock_watch = ClockWatch(daemon.interval, daemon.runtime_dir, newest_pass_ns(self._ledger))
         enforcer = Enforcer(
             Means(
                 ledger=self._ledger,
@@ -91,6 +95,7 @@ class Service:
                 command="cachewarden run",
                 trusted=frozenset({0, os.geteuid()}),
                 journal=self._chronicle,
+                clock_watch=self._clock_watch,
                 opens=self._openers,
                 opens_since_start=True,
             )
@@ -137,16 +142,17 @@ class Service:
         return 0
 
     def _turn(self) -> None:
-        self._turned_ns = self._clock.monotonic_ns()
+        self._turned_ns = self._clock.awake_ns()
+        now_ns = self._clock.monotonic_ns()
         self._heed_signals()
         roots = self._heed_changes()
-        if roots or self._turned_ns - self._looked_ns >= _LOOK_NS:
+        if roots or now_ns - self._looked_ns >= _LOOK_NS:
             self._take_territory()
         if self._due.is_set():
             self._due.clear()
             self._dispatcher.want_all()
-        if self._turned_ns - self._pruned_ns >= DAY:
-            self._pruned_ns = self._turned_ns
+        if now_ns - self._pruned_ns >= DAY:
+            self._pruned_ns = now_ns
             self._ledger.prune(self._clock.wall_ns())
         self._dispatcher.turn()
         self._figures.set_silent(self._dispatcher.silent())
@@ -198,7 +204,7 @@ class Service:
         daemon = self._settings.daemon
         self._door.open(daemon.http)  # first: the one thing that can fail, and then nothing is changed
         self._schedule.configure(daemon.interval, daemon.schedule, daemon.quiet_hours)
-        self._dispatcher.interval_ns = daemon.interval
+        self._clock_watch.hold_ns = daemon.interval
         self._dispatcher.requests.settle_ns = daemon.settle
         self._chronicle.audit = AuditFile(daemon.audit_file) if daemon.audit_file is not None else None
         for warning in self._settings.warnings:
@@ -259,7 +265,7 @@ class Service:
         return Content(
             metrics=lambda: (self._metrics.render(), CONTENT_TYPE),
             snapshot=self._snapshot,
-            alive=lambda: self._clock.monotonic_ns() - self._turned_ns < _ALIVE_NS,
+            alive=lambda: self._clock.awake_ns() - self._turned_ns < _ALIVE_NS,
             ready=lambda: self._ready,
         )
 

@@ -1,23 +1,28 @@
 """One thread for each filesystem, so that a mount that does not answer silences only itself."""
 
 import threading
-import time
 from collections.abc import Callable
 
 Job = Callable[[], None]
 
 
 class Worker:
-    """Does one job at a time. `busy_since` and `heard` tell whether it hangs."""
+    """Does one job at a time. `busy_since` and `heard` tell whether it hangs.
 
-    def __init__(self, name: str, failed: Callable[[str, BaseException], None]) -> None:
+    `awake_ns` is a clock that stands still while the machine is suspended: a night is no hang.
+    """
+
+    def __init__(
+        self, name: str, failed: Callable[[str, BaseException], None], awake_ns: Callable[[], int]
+    ) -> None:
         self.name = name
         self._failed = failed
+        self._awake_ns = awake_ns
         self._job: Job | None = None
         self._wake = threading.Condition()
         self._ending = False
-        self._busy_since: float | None = None
-        self._heard = 0.0
+        self._busy_since: int | None = None
+        self._heard = 0
         self._thread = threading.Thread(target=self._run, name=f"worker {name}", daemon=True)
         self._thread.start()
 
@@ -38,12 +43,12 @@ class Worker:
 
     def alive(self) -> None:
         """Called from within a job: it makes progress."""
-        self._heard = time.monotonic()
+        self._heard = self._awake_ns()
 
     def silent_for(self) -> float:
         """Seconds since its job last showed progress; 0 without a job."""
         since = self._busy_since
-        return time.monotonic() - max(since, self._heard) if since is not None else 0.0
+        return (self._awake_ns() - max(since, self._heard)) / 1e9 if since is not None else 0.0
 
     def end(self) -> None:
         """Take no more jobs."""
@@ -64,7 +69,7 @@ class Worker:
                         return
                     self._wake.wait()
                 job = self._job
-            self._busy_since = time.monotonic()
+            self._busy_since = self._awake_ns()
             try:
                 job()
             except Exception as error:  # noqa: BLE001 - a bug in one pass must not end the service
