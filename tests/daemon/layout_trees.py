@@ -12,6 +12,7 @@ from cachewarden_policies.policy import DAY
 NOW = 1_800_000_000 * 10**9
 LONG_AGO = NOW - 100 * DAY
 A, B, C = b"a" * 40, b"b" * 40, b"c" * 40
+ODD = (b"\xff\xfe", b"a\nERROR disabled", b'q"uo\\te', "é".encode(), " e\u0301".encode(), b"-rf", b"x" * 255)
 HASH = b"ab" + b"0" * 62
 
 
@@ -103,6 +104,18 @@ def claims(found: Split) -> dict[bytes, Claim]:
     """Claims by name."""
     assert len({each.name for each in found.claims}) == len(found.claims)
     return {each.name: each for each in found.claims}
+
+
+def links_lead_somewhere(root: bytes, claim: Claim) -> bool:
+    """Whether every link in what the claim names leads to something, and all that it names is there."""
+    for path in claim.paths:
+        full = root + b"/" + path
+        if not os.path.lexists(full):
+            return False
+        for here, below, names in os.walk(full):
+            if not all(os.path.exists(os.path.join(here, name)) for name in (*below, *names)):
+                return False
+    return all(os.path.exists(root + b"/" + path) for path in claim.shared)
 
 
 def everything(root: bytes) -> list[bytes]:

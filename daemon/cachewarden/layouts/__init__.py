@@ -1,7 +1,8 @@
 """Layouts: how a location divides into entries. `split` is the face; one module or package for each.
 
-A new layout is one more file with a class that satisfies `Layout`, one more member of `LAYOUTS`, and
-a row of docs/layouts.md; the contract suite in the tests then runs over it.
+A new layout is one more file with a class that satisfies `Layout`, one more line in `LAYOUTS`, and a
+fixture of the same name for the contract suite in the tests; `make docs` writes its rows into
+docs/layouts.md.
 """
 
 from dataclasses import replace
@@ -9,20 +10,34 @@ from dataclasses import replace
 from cachewarden.errors import LayoutError
 from cachewarden.inventory import Foreign, Split
 from cachewarden.layouts.accelerate import Accelerate
-from cachewarden.layouts.base import ASIDE, TRASH, Context, Layout, LayoutTree
+from cachewarden.layouts.base import ASIDE, TRASH, Context, Kind, Layout, LayoutTree, read_names
 from cachewarden.layouts.hub import HubLayout
 from cachewarden.layouts.plain import Plain
 from cachewarden.tree import Tree
 
-__all__ = ["ASIDE", "AUTO", "LAYOUTS", "TRASH", "Context", "Layout", "layout_names", "split"]
+__all__ = ["ASIDE", "AUTO", "LAYOUTS", "TRASH", "Context", "Kind", "Layout", "layout_names", "split"]
 
 AUTO = "auto"
 
-# In the order in which `auto` asks them; the last one recognises everything.
-LAYOUTS: tuple[Layout, ...] = (HubLayout(), Accelerate(), Plain())
 
-# What they do not know is an entry or stays, so that they need no shape to be configured by name.
-_FOR_ANYTHING = frozenset({Accelerate.name, Plain.name})
+def _recognised(tree: Tree, at: bytes) -> Layout | None:
+    """The layout that knows the directory `at` for certain; the two that take anything are not asked."""
+    if read_names(tree, at) is None:
+        return None
+    return next((each for each in LAYOUTS if each.name not in FALLBACKS and each.recognises(tree, at)), None)
+
+
+# In the order in which `auto` asks them; the last one recognises everything. What is told by a marker
+# comes before what is told by a habit of naming.
+LAYOUTS: tuple[Layout, ...] = (
+    HubLayout(),
+    Accelerate(lambda tree, at: _recognised(tree, at) is not None),
+    Plain(),
+)
+
+# What they do not know is an entry or stays, so that they need no shape to be configured by name, and
+# are no answer to what some directory inside a container is.
+FALLBACKS = frozenset({Accelerate.name, Plain.name})
 
 
 def layout_names() -> tuple[str, ...]:
@@ -40,13 +55,16 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
     if layout not in layout_names():
         raise LayoutError(f"unknown layout {layout!r}; there are {', '.join(layout_names())}")
     tree = LayoutTree(tree)
+    context = _with_nesting(context)
     chosen = next(
         each for each in LAYOUTS if layout == each.name or (layout == AUTO and each.recognises(tree, b""))
     )
-    if layout == AUTO or chosen.name in _FOR_ANYTHING or chosen.recognises(tree, b""):
+    if layout == AUTO or chosen.name in FALLBACKS or chosen.recognises(tree, b""):
         found = chosen.split(tree, b"", context)
-        if layout == Plain.name and HubLayout().recognises(tree, b""):
-            warning = 'layout = "plain" over a hub cache: parts that need each other go one by one'
+        known = _recognised(tree, b"") if layout == Plain.name else None
+        if known is not None:
+            reason = "parts that need each other go one by one"
+            warning = f'layout = "plain" over a cache of the kind {known.name}: {reason}'
             return replace(found, warnings=(*found.warnings, warning))
         return found
     names = tree.listing()
@@ -54,3 +72,12 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
         (f'layout = "{layout}", but its shape is another one: nothing in it is touched',) if names else ()
     )
     return Split(layout, foreign=tuple(Foreign(name) for name in names), warnings=warnings)
+
+
+def _with_nesting(context: Context) -> Context:
+    def nested(tree: Tree, at: bytes) -> Split | None:
+        layout = _recognised(tree, at)
+        return None if layout is None else layout.split(tree, at, inner)
+
+    inner = replace(context, nested=nested)
+    return inner

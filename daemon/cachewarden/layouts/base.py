@@ -2,7 +2,7 @@
 
 import stat
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,32 +25,70 @@ _NAMES_IN_A_WARNING = 10
 _REMEMBERED = 32
 
 
+# What some other layout makes of a directory; None where no layout recognises it.
+Nested = Callable[[Tree, bytes], Split | None]
+
+
+def _nothing(_tree: Tree, _at: bytes) -> None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Context:
     """What a layout must know beside the tree.
 
     `partial_max_idle` (ns) is the age from which a partial download is abandoned; None: none ever
     is. `keep_checkpoints` is how many of the newest training checkpoints of a series stay; None: all.
+    `nested` divides a directory inside a container by whichever layout recognises it; `layouts.split`
+    sets it, so that no layout needs to know the others.
     """
 
     now_ns: int
     partial_max_idle: int | None = DAY
     keep_checkpoints: int | None = None
+    nested: Nested = _nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One kind of entry, for people: what a miss costs, and what such an entry is.
+
+    `otherwise` is the cost where the condition that `what` names does not hold.
+    """
+
+    cost: Cost
+    what: str
+    otherwise: Cost | None = None
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """All costs that a claim of this kind may have."""
+        return (self.cost,) if self.otherwise is None else (self.cost, self.otherwise)
 
 
 class Layout(Protocol):
     """What we know about one kind of cache.
 
-    `kinds` maps each kind of entry to what a miss costs; `never` says in words what is never claimed
-    for eviction; both are what the documentation lists.
+    `name` is what a configuration calls it. The rest is what the documentation's tables say, in
+    Markdown: `shape`, what it is recognised by; `unit`, what one entry is; `locks`, which locks are held
+    while one goes; `never`, what is never claimed for eviction; `checked`, the versions of the tools in
+    which the facts were read; `kinds`, each kind of entry.
     """
 
     name: str
-    kinds: Mapping[str, Cost]
+    shape: str
+    unit: str
+    locks: str
     never: str
+    checked: str
+    kinds: Mapping[str, Kind]
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
-        """Whether the directory `at` has this layout's shape. Names of caches say nothing."""
+        """Whether the directory `at` has this layout's shape. Names of caches say nothing.
+
+        Every directory of a container is asked about by every layout: look at the names in
+        `tree.listing(at)` first, which is remembered, and at anything else only when they speak for it.
+        """
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """The directory `at` divided into entries; all paths and names start with `at`."""

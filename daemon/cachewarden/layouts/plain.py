@@ -4,7 +4,7 @@ import stat
 from collections.abc import Mapping
 
 from cachewarden.inventory import Claim, Split
-from cachewarden.layouts.base import Context, join, open_elsewhere, read_names
+from cachewarden.layouts.base import Context, Kind, join, open_elsewhere, read_names
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost, KeepReason
 
@@ -13,8 +13,12 @@ class Plain:
     """Every child of the configured directory is one entry: directories, files, and links themselves."""
 
     name = "plain"
-    kinds: Mapping[str, Cost] = {"plain": Cost.REBUILD}
+    shape = "anything"
+    unit = "one direct child: a directory, a file, or a link itself"
+    locks = "none"
     never = "the location itself; entries in which an NFS client holds a removed file open"
+    checked = "Linux 6.18"
+    kinds: Mapping[str, Kind] = {"plain": Kind(Cost.REBUILD, "a direct child")}
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
         """Any directory will do."""

@@ -4,7 +4,7 @@ No program of Hugging Face makes a folder of this name; see `docs/layouts.md` fo
 found, some of which hold what cannot be made again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from cachewarden.inventory import Claim, Split
 from cachewarden.layouts.accelerate.lost import keep_for
@@ -16,8 +16,7 @@ from cachewarden.layouts.accelerate.shapes import (
     shape_of,
 )
 from cachewarden.layouts.accelerate.survey import Rest, Survey, has_known_part, survey
-from cachewarden.layouts.base import Context, files, join, listed
-from cachewarden.layouts.hub import HubLayout
+from cachewarden.layouts.base import Context, Kind, files, join, listed
 from cachewarden.paths import show
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost
@@ -29,34 +28,58 @@ class Accelerate:
     """Offload folders, compile caches, prepared data and nested hub caches; the rest plain entries."""
 
     name = "accelerate"
-    kinds: Mapping[str, Cost] = {
-        "offload": Cost.REBUILD,
-        "inductor": Cost.REBUILD,
-        "triton": Cost.REBUILD,
-        "prepared": Cost.REBUILD,
-        "plain": Cost.REBUILD,
-        "checkpoint": Cost.LOST,
-        "configuration": Cost.LOST,
-        "dataset": Cost.LOST,
-        "project": Cost.LOST,
-    }
+    shape = (
+        "any of the kinds below or another layout in its upper four levels, a configuration file, or, "
+        "at any depth, what would be lost"
+    )
+    unit = "one offload folder, compile cache, set of shards, checkpoint …; the rest one child each"
+    locks = "those of nested caches"
     never = (
         "configuration files, credentials and other state of `$HF_HOME`, datasets saved by hand, a project's "
         "state, checkpoints unless `evict_checkpoints` says otherwise and then never the newest of a series"
     )
+    checked = "accelerate 1.15.0, torch 2.14.1, triton 3.9.0"
+    kinds: Mapping[str, Kind] = {
+        "offload": Kind(Cost.REBUILD, "a folder with `index.json` and `.dat` files, wherever it lies"),
+        "inductor": Kind(Cost.REBUILD, "a tree with `fxgraph` or `aotautograd` in it"),
+        "triton": Kind(Cost.REBUILD, "one key directory of a Triton cache: its files name each other"),
+        "prepared": Kind(
+            Cost.REBUILD,
+            "a directory of shards and indexes only; loose shards of one set; `X.bin` with `X.idx`",
+        ),
+        "plain": Kind(Cost.REBUILD, "any other child"),
+        "checkpoint": Kind(
+            Cost.LOST,
+            "`checkpoint_N`, `checkpoint-N`, whatever holds an optimizer's or a random generator's state, "
+            "everything below `checkpoints`",
+        ),
+        "configuration": Kind(
+            Cost.LOST,
+            "`default_config.yaml`, `default_config.json`, `config.yaml`, every loose `*.yaml`; a directory "
+            "with accelerate's own configuration and nothing below it",
+        ),
+        "dataset": Kind(Cost.LOST, "what `save_to_disk` wrote: somebody's work, not a library's cache"),
+        "project": Kind(
+            Cost.LOST,
+            "everything unknown beside a `state.yaml`: a workflow tool keeps a project's state there",
+        ),
+    }
+
+    def __init__(self, recognised: Callable[[Tree, bytes], bool]) -> None:
+        self._recognised = recognised
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
         """A folder with a configuration file or a part of a known shape; what would be lost, however deep."""
         listing = tree.listing(at)
         if any(is_configuration(name) for name in files(listing)) or holds_training_state(listing):
             return True
-        return shape_of(tree, at, listing) in _WHOLE or has_known_part(tree, at)
+        return shape_of(tree, at, listing) in _WHOLE or has_known_part(tree, at, self._recognised)
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
-        """Claims of everything in the folder. A hub cache in its place is divided as one."""
-        hub = HubLayout()
-        if hub.recognises(tree, at):
-            return hub.split(tree, at, context)
+        """Claims of everything in the folder. A cache of another layout in its place is divided as one."""
+        nested = context.nested(tree, at)
+        if nested is not None:
+            return nested
         whole = self._is_one(tree, at)
         if whole is not None:
             return Split(self.name, (whole,))

@@ -5,10 +5,11 @@ entry itself, and its children are judged one by one.
 """
 
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from cachewarden.inventory import Claim, Foreign, SharedClaim
+from cachewarden.inventory import Claim, Foreign, SharedClaim, Split
 from cachewarden.layouts.accelerate.checkpoints import Checkpoint, expendable
 from cachewarden.layouts.accelerate.loose import together
 from cachewarden.layouts.accelerate.lost import DEEPEST, holds_checkpoints, keep_for
@@ -79,12 +80,15 @@ class Survey:
         self.unseen |= other.unseen
 
 
-def has_known_part(tree: Tree, at: bytes) -> bool:
-    """Whether `survey` of `at` would find something of a known shape; ends at the first such part."""
+def has_known_part(tree: Tree, at: bytes, recognised: Callable[[Tree, bytes], bool]) -> bool:
+    """Whether `survey` of `at` would find something of a known shape; ends at the first such part.
+
+    `recognised` says whether some other layout knows a directory.
+    """
     listing = tree.listing(at)
     if b"checkpoints" in directories(listing) or is_home(tree, at, listing, has_hub=False):
         return True
-    nothing = Context(0)
+    nothing = Context(0, nested=lambda tree, at: Split("") if recognised(tree, at) else None)
     return any(
         _directory(tree, join(at, name), nothing, Rest.PLAIN, 1).known for name in directories(listing)
     )
@@ -130,9 +134,9 @@ def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int
         found.unseen = True
         found.claims.append(Claim(path, (path,), "plain", "accelerate", Cost.REBUILD, KeepReason.UNKNOWN))
         return found
-    if rest is not Rest.CHECKPOINT and _HUB.recognises(tree, path):
-        split = _HUB.split(tree, path, context)
-        found = Survey(list(split.claims), list(split.shared), list(split.foreign), list(split.warnings))
+    nested = context.nested(tree, path) if rest is not Rest.CHECKPOINT else None
+    if nested is not None:
+        found = Survey(list(nested.claims), list(nested.shared), list(nested.foreign), list(nested.warnings))
         found.known = True
         return found
     shape = shape_of(tree, path, listing)

@@ -9,7 +9,7 @@ import stat
 from collections.abc import Mapping
 
 from cachewarden.inventory import Claim, Foreign, SharedClaim, Split
-from cachewarden.layouts.base import FURNITURE, Context, directories, join, listed
+from cachewarden.layouts.base import FURNITURE, Context, Kind, directories, join, listed
 from cachewarden.layouts.hub.repo import Hub, is_repo_shaped, judge
 from cachewarden.layouts.hub.store import is_store, read_store, shared_claims
 from cachewarden.paths import show
@@ -24,16 +24,31 @@ class HubLayout:
     """Repositories, or revisions where a repository has several; blobs go with their last user."""
 
     name = "hub"
-    kinds: Mapping[str, Cost] = {
-        "repo": Cost.DOWNLOAD,
-        "revision": Cost.DOWNLOAD,
-        "unreferenced": Cost.DOWNLOAD,
-        "partial": Cost.DOWNLOAD,
-    }
+    shape = (
+        "`models--*`, `datasets--*`, `spaces--*` or `kernels--*` with `blobs`, `refs`, `snapshots`, `trees` "
+        "or `.no_exist` in it; or a marked shared store"
+    )
+    unit = "a repository; with two or more snapshots in it, one revision"
+    locks = "every file in `.locks/REPO/`, and the payload's own lock in the shared store"
     never = (
         "`.locks`, the shared store's marker and lock files, payloads whose list of users is missing, "
         "everything that is no repository"
     )
+    checked = "huggingface_hub 2.4.0"
+    kinds: Mapping[str, Kind] = {
+        "repo": Kind(Cost.DOWNLOAD, "the repository's directory, in one rename"),
+        "revision": Kind(
+            Cost.DOWNLOAD,
+            "`REPO@COMMIT`: the snapshot, the references that name it, its file list, and the blobs that no "
+            "other revision uses",
+        ),
+        "unreferenced": Kind(
+            Cost.DOWNLOAD,
+            "`REPO@unreferenced`: blobs that no snapshot links to; references and file lists of commits that "
+            "are not there",
+        ),
+        "partial": Kind(Cost.DOWNLOAD, "`REPO@partial`: partial downloads older than `partial_max_idle`"),
+    }
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
         """A directory with a repository in it, or with a marked shared store."""
