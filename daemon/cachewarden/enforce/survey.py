@@ -115,6 +115,9 @@ def survey(
     facts, futures = [], 0
     for entry in inventory.entries:
         record = seen.records[entry.name]
+        if entry.claim.partial:
+            # It became an entry of its own by being left alone for long: its birthday there is no use of it.
+            record = replace(record, appeared=False)
         used = recency.last_use(
             entry.measure, record, atime_mode=mode, ignore_ctime=spec.ignore_ctime, now_ns=now_ns
         )
