@@ -112,6 +112,7 @@ class Surveyor:
             for spec, root in roots:
                 try:
                     if locked:
+                        self._mend(spec, time)
                         trashes[spec.key] = stack.enter_context(Trash(root[0], spec.path))
                         found = self._taken_up(spec, root, trashes[spec.key], guards, now_ns)
                     else:
@@ -163,6 +164,14 @@ class Surveyor:
         if time.suspect:
             self.means.journal.notice(time.sentence)
         return time
+
+    def _mend(self, spec: LocationSpec, time: Reading) -> None:
+        if self.means.clock_watch is not None and not time.suspect:
+            count = self.means.ledger.bring_back(spec.key, time.wall_ns)
+            if count:
+                self.means.journal.notice(
+                    f"{spec.name}: {count} times on record lay ahead of the clock and count as now"
+                )
 
     def _guards(self, time: Reading) -> Guards:
         mounts = foreign_mounts()
