@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cachewarden.ledger import EvictionRow, Record, open_ledger
+from cachewarden.ledger import EvictionRow, Record, Use, open_ledger
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.policy import DAY, HOUR, SECOND, Policy
 from cachewarden_policies.reasons import EvictReason, LastUseSource
@@ -69,7 +69,7 @@ def test_in_a_location_that_was_empty_at_first_everything_appeared(ledger):
 def test_a_restart_keeps_what_was_seen_first_and_used_last(state_dir):
     with open_ledger(state_dir, NOW) as ledger:
         ledger.seen(HUB, [(b"a", 1), (b"b", 2)], NOW)
-        ledger.record_use(HUB, {b"a": (NOW + 5, LastUseSource.OPENS)}, NOW + 6)
+        ledger.record_use(HUB, {b"a": Use(NOW + 5, LastUseSource.OPENS)}, NOW + 6)
     with open_ledger(state_dir, NOW + DAY) as ledger:
         records = ledger.seen(HUB, [(b"a", 1), (b"b", 2)], NOW + DAY).records
     assert records[b"a"] == Record(NOW, False, 1, NOW + 5, LastUseSource.OPENS)
@@ -93,7 +93,7 @@ def test_locations_of_one_name_are_told_apart_by_their_paths(ledger):
 
 def test_a_vanished_entry_that_comes_back_is_a_new_one(ledger):
     ledger.seen(HUB, [(b"a", 1)], NOW)
-    ledger.record_use(HUB, {b"a": (NOW, LastUseSource.OPENS)}, NOW)
+    ledger.record_use(HUB, {b"a": Use(NOW, LastUseSource.OPENS)}, NOW)
     ledger.seen(HUB, [], NOW + 1)
     assert ledger.seen(HUB, [(b"a", 1)], NOW + 2).records[b"a"] == Record(NOW + 2, True, 1)
 
@@ -113,19 +113,19 @@ def test_a_changed_size_changes_nothing_else(ledger):
 def test_an_older_use_does_not_replace_a_newer_one(ledger):
     ledger.seen(HUB, [(b"a", 1)], NOW)
     for ns in (NOW + 5, NOW + 3):
-        ledger.record_use(HUB, {b"a": (ns, LastUseSource.OPENS)}, NOW + 6)
+        ledger.record_use(HUB, {b"a": Use(ns, LastUseSource.OPENS)}, NOW + 6)
     assert ledger.records(HUB.key)[b"a"].last_use_ns == NOW + 5
 
 
 def test_a_use_of_an_entry_that_no_scan_found_yet_is_not_lost(ledger):
     ledger.seen(HUB, [], NOW)
-    ledger.record_use(HUB, {b"new": (NOW + 5, LastUseSource.OPENS)}, NOW + 5)
+    ledger.record_use(HUB, {b"new": Use(NOW + 5, LastUseSource.OPENS)}, NOW + 5)
     record = ledger.seen(HUB, [(b"new", 9)], NOW + 60).records[b"new"]
     assert record == Record(NOW + 5, True, 9, NOW + 5, LastUseSource.OPENS)
 
 
 def test_an_access_time_beyond_the_year_2262_is_taken(ledger):
-    ledger.record_use(HUB, {b"a": (2**64, LastUseSource.ATIME)}, NOW)
+    ledger.record_use(HUB, {b"a": Use(2**64, LastUseSource.ATIME)}, NOW)
     ledger.record_evictions([evicted(b"a")], NOW)
     assert ledger.trouble is None
 

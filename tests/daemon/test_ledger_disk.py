@@ -9,11 +9,11 @@ from contextlib import closing
 import pytest
 
 from cachewarden.errors import LedgerTooNewError
-from cachewarden.ledger import EvictionRow, Record, open_ledger
+from cachewarden.ledger import EvictionRow, Opener, Record, Use, open_ledger
 from cachewarden.ledger.schema import STEPS
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.policy import SECOND, Policy
-from cachewarden_policies.reasons import EvictReason
+from cachewarden_policies.reasons import EvictReason, LastUseSource
 
 NOW = 1_700_000_000 * SECOND
 HUB = LocationSpec("hub", b"/data/hub", Policy())
@@ -197,13 +197,34 @@ NEXT_STEP = ("ALTER TABLE entries ADD COLUMN note TEXT", "UPDATE entries SET byt
 def test_an_older_ledger_is_copied_before_it_is_migrated(filled, state_dir):
     with open_ledger(state_dir, NOW, steps=(*STEPS, NEXT_STEP)) as ledger:
         assert ledger.records(HUB.key)[b"entry-7"] == Record(NOW, False, 8)
-        assert ledger.take_notices() == [f"the ledger was migrated from version {len(STEPS)} to 2"]
+        old = len(STEPS)
+        assert ledger.take_notices() == [f"the ledger was migrated from version {old} to {old + 1}"]
     (backup,) = names(state_dir, b"backup")
-    assert backup == b"ledger.sqlite.v1-20231114T221320Z.backup"
+    assert backup == b"ledger.sqlite.v%d-20231114T221320Z.backup" % old
     shutil.copy(os.path.join(state_dir, backup), filled)
     with open_ledger(state_dir, NOW) as ledger:
         assert ledger.records(HUB.key)[b"entry-7"] == Record(NOW, False, 7), "the old version reads it"
         assert len(ledger.history()) == 300
+
+
+@pytest.mark.parametrize("version", range(1, len(STEPS)))
+def test_a_ledger_of_each_older_version_keeps_its_uses_and_takes_new_ones(state_dir, version):
+    """As its steps made it, and as a version of then filled it."""
+    open_ledger(state_dir, NOW, steps=STEPS[:version]).close()
+    with closing(sqlite3.connect(os.path.join(state_dir, b"ledger.sqlite"))) as older:
+        columns = "location, name, first_seen_ns, appeared, bytes, last_use_ns, last_use_source"
+        row = (HUB.key, b"a", NOW - 9, 1, 7, NOW - 5, "opens")
+        older.execute(f"INSERT INTO entries ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+        older.commit()
+    old = Record(NOW - 9, True, 7, NOW - 5, LastUseSource.OPENS)
+    with open_ledger(state_dir, NOW, read_only=True) as reader:  # a full disk cannot be migrated on
+        assert reader.record(HUB.key, b"a") == old
+    use = Use(NOW, LastUseSource.OPENS, Opener(17, b"cat", 1000), "fanotify")
+    with open_ledger(state_dir, NOW) as ledger:
+        assert ledger.record(HUB.key, b"a") == old
+        ledger.record_use(HUB, {b"a": use}, NOW)
+    with open_ledger(state_dir, NOW) as ledger:
+        assert ledger.record(HUB.key, b"a") == Record(NOW - 9, True, 7, *use)
 
 
 def test_a_migration_that_fails_half_way_changes_nothing(filled, state_dir):

@@ -11,7 +11,7 @@ from cachewarden.clock import SetClock
 from cachewarden.inventory import Claim, Split
 from cachewarden.openers.book import Moment
 from cachewarden.openers.elsewhere import Elsewhere
-from cachewarden.openers.processes import Process
+from cachewarden.openers.processes import Process, Who
 
 ONLY_A = Split("plain", (Claim(b"a", (b"a",)),))
 
@@ -145,11 +145,11 @@ class TestOnAQuietFilesystem:
 def test_what_is_remembered_of_elsewhere_is_bounded_and_the_loss_is_counted():
     elsewhere = Elsewhere(bound=10)
     for number in range(12):
-        elsewhere.note((b"%d" % number, b""), Process(number, 1), b"x", Moment(0, 0))
+        elsewhere.note((b"%d" % number, b""), Who(Process(number, 1), b"x"), Moment(0, 0))
     assert len(elsewhere) == 10
     assert elsewhere.forgotten == 2
     assert list(elsewhere.claim((b"0", b""))) == []
-    assert [seen.process.pid for seen in elsewhere.claim((b"11", b""))] == [11]
+    assert [seen.who.process.pid for seen in elsewhere.claim((b"11", b""))] == [11]
     assert list(elsewhere.claim((b"11", b""))) == []
     elsewhere.sweep(lambda process: process.pid == 5)
     assert len(elsewhere) == 1

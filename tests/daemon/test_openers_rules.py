@@ -12,7 +12,7 @@ from cachewarden.clock import SetClock
 from cachewarden.openers import Form
 from cachewarden.openers.book import Book, Moment
 from cachewarden.openers.memory import SLACK_NS, Row
-from cachewarden.openers.processes import UNKNOWN, Ignored, Process, alive, look
+from cachewarden.openers.processes import UNKNOWN, Ignored, Process, Who, alive, look
 from cachewarden.scan import scan
 from cachewarden_policies.policy import DAY, HOUR
 
@@ -85,23 +85,23 @@ class TestBook:
 
     def test_the_hold_ends_so_long_after_the_last_open(self):
         book, living = Book(KEY, hold_ns=HOUR), Process(1, 1)
-        book.note(b"e", living, b"x", Moment(0, 100))
+        book.note(b"e", Who(living, b"x"), Moment(0, 100))
         assert list(book.of(b"e", 100 + HOUR - 1, lambda _: True))
         assert not list(book.of(b"e", 100 + HOUR, lambda _: True))
-        book.note(b"e", living, b"x", Moment(0, 200))
+        book.note(b"e", Who(living, b"x"), Moment(0, 200))
         assert list(book.of(b"e", 100 + HOUR, lambda _: True))
 
     def test_an_older_open_that_is_heard_of_later_changes_nothing(self):
         book, living = Book(KEY, hold_ns=HOUR), Process(1, 1)
-        book.note(b"e", living, b"x", Moment(7, 200))
-        book.note(b"e", living, b"x", Moment(3, 100))
+        book.note(b"e", Who(living, b"x"), Moment(7, 200))
+        book.note(b"e", Who(living, b"x"), Moment(3, 100))
         assert [each.boot_ns for each in book.of(b"e", 200, lambda _: True)] == [200]
         assert book.recent()[b"e"].ns == 7
 
     def test_what_is_swept_leaves_no_trace(self):
         book = Book(KEY)
         for pid in range(1000):
-            book.note(b"e%d" % (pid % 10), Process(pid, 1), b"x", Moment(1, 1))
+            book.note(b"e%d" % (pid % 10), Who(Process(pid, 1), b"x"), Moment(1, 1))
         assert len(book) == 1000
         book.sweep(1, lambda process: process.pid == 7, [b"e7"])
         assert len(book) == 1
@@ -110,7 +110,7 @@ class TestBook:
     def test_whoever_has_ended_is_asked_about_once(self):
         book, asked = Book(KEY), []
         for pid in range(1000):
-            book.note(b"e", Process(pid, 1), b"x", Moment(1, 1))
+            book.note(b"e", Who(Process(pid, 1), b"x"), Moment(1, 1))
         for _ in range(3):
             assert not list(book.of(b"e", 1, asked.append))
         assert len(asked) == 1000
@@ -118,7 +118,7 @@ class TestBook:
 
     def test_whoever_is_found_to_have_ended_leaves_the_record_too(self):
         book, living = Book(KEY), Process(1, 1)
-        book.note(b"e", living, b"x", Moment(1, 1))
+        book.note(b"e", Who(living, b"x"), Moment(1, 1))
         book.take_unsaved()
         assert not list(book.of(b"e", 1, lambda _: False))
         assert [row.pid for row in book.take_unsaved()[1]] == [1]
@@ -133,7 +133,7 @@ class TestBook:
         book, living = Book(KEY), Process(1, 1)
         written = 0
         for second in range(3600):
-            book.note(b"e", living, b"x", Moment(1, second * 10**9))
+            book.note(b"e", Who(living, b"x"), Moment(1, second * 10**9))
             put, drop = book.take_unsaved()
             written += len(put)
             assert not drop

@@ -21,6 +21,7 @@ class Known:
     appeared: bool = False
     last_use_ns: int | None = None
     last_use_source: LastUseSource | None = None
+    passing: tuple[int, int, int] | None = None
 
 
 def measured(*, mtime=40, ctime=40, atime=40, files=1):

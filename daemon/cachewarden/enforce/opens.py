@@ -6,16 +6,25 @@ from typing import Protocol
 
 from cachewarden.enforce.survey import Survey
 from cachewarden.evict import LiveOpeners
-from cachewarden.inventory import Inventory
+from cachewarden.inventory import Entry, Inventory
+from cachewarden.ledger import Ledger, Opener, Passing, Record, Use
+from cachewarden.recency import SEEN_BY_FANOTIFY, SEEN_BY_SAMPLES, last_use
 from cachewarden.report import Holder
+from cachewarden.spec import LocationSpec
+from cachewarden_policies import situation
 from cachewarden_policies.reasons import KeepReason, LastUseSource
 
 
-class Recent(Protocol):
-    """The newest open of an entry: nanoseconds since the epoch."""
+class News(Protocol):
+    """What was seen and is not in the ledger, by entry."""
 
     @property
-    def ns(self) -> int: ...
+    def used(self) -> Mapping[bytes, tuple[int, int, bytes, int | None]]:
+        """The newest open: nanoseconds since the epoch, pid, name and user of the process."""
+
+    @property
+    def passed(self) -> Mapping[bytes, tuple[int, int, int]]:
+        """What programs did that do not count; see `ledger.Passing`."""
 
 
 class Form(Protocol):
@@ -40,8 +49,8 @@ class Opens(Protocol):
     def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
         """Who opened an entry and still runs, for people."""
 
-    def recent(self, key: str) -> Mapping[bytes, Recent]:
-        """The newest open of each entry that was seen."""
+    def take_news(self, key: str) -> News:
+        """What of a location's last uses the ledger has not got; the caller brings it there."""
 
 
 def seen_exactly(opens: Opens, key: str) -> bool:
@@ -49,27 +58,52 @@ def seen_exactly(opens: Opens, key: str) -> bool:
     return opens.form(key).value in ("filesystem", "directories")
 
 
-def uses(opens: Opens, key: str) -> dict[bytes, tuple[int, LastUseSource]]:
-    """The opens that were seen, as last uses for the ledger.
+def record_news(ledger: Ledger, opens: Opens, spec: LocationSpec, now_ns: int) -> frozenset[bytes]:
+    """Bring the opens that were seen to the ledger; the entries that they are of.
 
     From samples too: a process that was met holding an entry has opened it.
     """
-    return {entry: (recent.ns, LastUseSource.OPENS) for entry, recent in opens.recent(key).items()}
+    news = opens.take_news(spec.key)
+    if not (news.used or news.passed):
+        return frozenset()
+    seen_by = SEEN_BY_FANOTIFY if seen_exactly(opens, spec.key) else SEEN_BY_SAMPLES
+    used = {
+        entry: Use(ns, LastUseSource.OPENS, Opener(pid, comm, uid), seen_by)
+        for entry, (ns, pid, comm, uid) in news.used.items()
+    }
+    passed = {entry: Passing(*each) for entry, each in news.passed.items()}
+    ledger.record_use(spec, used, now_ns, passed)
+    return frozenset(used.keys() | passed.keys())
 
 
-def with_openers(survey: Survey, opens: Opens) -> Survey:
-    """The survey with a guard on each entry that a living process opened.
+def with_openers(survey: Survey, opens: Opens, ledger: Ledger, now_ns: int) -> Survey:
+    """The survey with a guard on each entry that a living process opened, and with the last uses of now.
 
-    Eviction asks again at the last moment; knowing it now lets the plan say so.
+    Eviction asks again at the last moment; knowing it now lets the plan say so. What was opened while the
+    location was measured counts, and so does that an indexer was at it: the access times tell of both.
     """
     key = survey.spec.key
     opens.index(key, survey.root_fd, survey.inventory, survey.spec.policy.opener_hold)
     mine = opens.for_location(key)
     mine.drain()
-    facts = [
-        replace(entry, veto=KeepReason.LIVE_OPENER)
-        if entry.veto is None and mine.holds(entry.name)
-        else entry
-        for entry in survey.facts
-    ]
+    fresh = record_news(ledger, opens, survey.spec, now_ns)
+    records = ledger.records(key) if fresh else {}
+    facts = []
+    for entry, fact in zip(survey.inventory.entries, survey.facts, strict=True):
+        known = records.get(fact.name) if fact.name in fresh else None
+        now_known = fact if known is None else _used(survey, entry, fact, known, now_ns)
+        if fact.veto is None and mine.holds(fact.name):
+            now_known = replace(now_known, veto=KeepReason.LIVE_OPENER)
+        facts.append(now_known)
     return replace(survey, facts=tuple(facts), opens_seen=seen_exactly(opens, key))
+
+
+def _used(survey: Survey, entry: Entry, fact: situation.Entry, known: Record, now_ns: int) -> situation.Entry:
+    used = last_use(
+        entry.measure,
+        replace(known, appeared=known.appeared and not entry.claim.partial),
+        atime_mode=survey.atime_mode,
+        ignore_ctime=survey.spec.ignore_ctime,
+        now_ns=now_ns,
+    )
+    return replace(fact, last_use_ns=used.ns, last_use_source=used.source)

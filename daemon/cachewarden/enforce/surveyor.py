@@ -12,7 +12,7 @@ from cachewarden.enforce.clockwatch import ClockWatch, Reading
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
-from cachewarden.enforce.opens import Opens, uses, with_openers
+from cachewarden.enforce.opens import Opens, record_news, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.errors import LayoutError, LocationAbsentError, LocationUnavailableError, PinsUnreadableError
@@ -187,12 +187,12 @@ class Surveyor:
     def survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
         """Survey one location whose root is open. Raises as `survey.survey`."""
         opens = self.means.opens
-        if opens is not None and (seen := uses(opens, spec.key)):
-            self.means.ledger.record_use(spec, seen, now_ns)
+        if opens is not None:
+            record_news(self.means.ledger, opens, spec, now_ns)
         found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
-        return found if opens is None else with_openers(found, opens)
+        return found if opens is None else with_openers(found, opens, self.means.ledger, now_ns)
 
     def complete(self, survey: Survey, guards: Guards) -> bool:
         """Whether "nobody uses it" can be known in a location: of this moment, and of who may come back."""

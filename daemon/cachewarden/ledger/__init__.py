@@ -10,7 +10,17 @@ from cachewarden.ledger.service import (
     remove_service_state,
     write_service_state,
 )
-from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, LocationState, Record, Seen
+from cachewarden.ledger.values import (
+    FOREVER,
+    EvictionRow,
+    LocationChanges,
+    LocationState,
+    Opener,
+    Passing,
+    Record,
+    Seen,
+    Use,
+)
 
 __all__ = [
     "FOREVER",
@@ -20,12 +30,15 @@ __all__ = [
     "Ledger",
     "LocationChanges",
     "LocationState",
+    "Opener",
+    "Passing",
     "Pin",
     "PinStore",
     "Pins",
     "Record",
     "Seen",
     "ServiceState",
+    "Use",
     "covers",
     "open_ledger",
     "read_mark",

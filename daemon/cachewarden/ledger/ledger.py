@@ -10,13 +10,22 @@ from cachewarden.ledger import rows
 from cachewarden.ledger.ahead import bring_back
 from cachewarden.ledger.intents import Intents, ending
 from cachewarden.ledger.openers import OpenerRows
-from cachewarden.ledger.pending import Change, Key, Kind, Row
+from cachewarden.ledger.pending import Change, Key, Kind
 from cachewarden.ledger.schema import STEPS, Step
 from cachewarden.ledger.store import Store
-from cachewarden.ledger.values import FOREVER, EvictionRow, LocationChanges, LocationState, Record, Seen
+from cachewarden.ledger.uses import Batch, known_of, record_uses
+from cachewarden.ledger.values import (
+    FOREVER,
+    EvictionRow,
+    LocationChanges,
+    LocationState,
+    Passing,
+    Record,
+    Seen,
+    Use,
+)
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.policy import DAY
-from cachewarden_policies.reasons import LastUseSource
 
 REFETCH_WINDOW = 7 * DAY
 HISTORY_ROWS = 100_000
@@ -144,30 +153,26 @@ class Ledger:
                     back.add(name)
         return tuple((name, new[name]) for name in sorted(back)), marks
 
+    def record(self, key: str, name: bytes) -> Record | None:
+        """What is remembered of one entry, or None."""
+        return known_of(self._store, key, (name,)).get(name)
+
     def record_use(
-        self, location: LocationSpec, uses: Mapping[bytes, tuple[int, LastUseSource]], now_ns: int
+        self,
+        location: LocationSpec,
+        uses: Mapping[bytes, Use],
+        now_ns: int,
+        passed: Mapping[bytes, Passing] | None = None,
     ) -> None:
         """Remember uses, in batches; an older one than what is remembered changes nothing.
 
-        For what cannot be seen again later: opens, and access times. A use of an entry that no scan
-        found yet makes its record, so that the use is not lost.
+        For what cannot be seen again later. A use of an entry that no scan found yet makes its record, so
+        that the use is not lost. `passed` are those by programs that do not count.
         """
-        key = location.key
         with self._store.lock:
-            state = self.location_state(key)
+            state = self.location_state(location.key)
             appeared = state is not None and state.first_scan_ns is not None
-            known = self.records(key)
-            changes: dict[tuple[str, Key], Change] = {}
-            for name, (use_ns, source) in uses.items():
-                ns = min(use_ns, FOREVER)  # access times beyond the year 2262 exist on ext4 and XFS
-                record = known.get(name)
-                if record is None:
-                    record = Record(min(ns, now_ns), appeared, 0, ns, source)
-                    changes["entries", (key, name)] = rows.put(record)
-                elif record.last_use_ns is None or record.last_use_ns < ns:
-                    columns: Row = {"last_use_ns": ns, "last_use_source": str(source)}
-                    changes["entries", (key, name)] = Change(Kind.AMEND, columns)
-            self._store.write(changes, now_ns)
+            record_uses(self._store, location.key, Batch(uses, passed or {}), now_ns, appeared=appeared)
 
     def bring_back(self, key: str, now_ns: int) -> int:
         """Let times of a location that lie more than a day ahead be now; how many rows that were.

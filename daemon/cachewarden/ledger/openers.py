@@ -1,14 +1,20 @@
 """Live openers on record, so that a restart of the service forgets nobody."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import cast
 
 from cachewarden.ledger.pending import Change, Key, Kind, Row
 from cachewarden.ledger.store import Store
+from cachewarden.ledger.uses import Batch, record_uses
+from cachewarden.ledger.values import Opener, Passing, Use
+from cachewarden_policies.reasons import LastUseSource
 
 # Location's key, entry, pid, start of the process in clock ticks since the boot, time of its last open in
 # nanoseconds since the boot, name of the process. In a removal the last two mean nothing.
 OpenerRow = tuple[str, bytes, int, int, int, bytes]
+# Nanoseconds since the epoch, pid, name and user of the process; see `values.Opener`.
+UseRow = tuple[int, int | None, bytes, int | None]
+PassingRow = tuple[int, int, int]  # see `values.Passing`
 
 
 class OpenerRows:
@@ -41,6 +47,22 @@ class OpenerRows:
                 columns: Row = {"opened_ns": each[4], "comm": each[5]}
                 changes["openers", (boot_id, *each[:4])] = Change(Kind.PUT, columns)
             self._store.write(changes, now_ns)
+
+    def save_uses(
+        self,
+        key: str,
+        seen_by: str,
+        uses: Mapping[bytes, UseRow],
+        passed: Mapping[bytes, PassingRow],
+        now_ns: int,
+    ) -> None:
+        """Write opens of a location's entries, between passes. What is no entry any more is left out."""
+        made = {
+            name: Use(ns, LastUseSource.OPENS, Opener(pid, comm, uid), seen_by)
+            for name, (ns, pid, comm, uid) in uses.items()
+        }
+        batch = Batch(made, {name: Passing(*row) for name, row in passed.items()})
+        record_uses(self._store, key, batch, now_ns, appeared=None)
 
 
 _COLUMNS = ("location", "entry", "pid", "start_ticks", "opened_ns", "comm")

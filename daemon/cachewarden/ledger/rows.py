@@ -4,10 +4,19 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from cachewarden.ledger.pending import Change, Kind, Row, Value
-from cachewarden.ledger.values import FOREVER, EvictionRow, LocationState, Record
+from cachewarden.ledger.values import (
+    FOREVER,
+    EvictionRow,
+    LocationState,
+    Opener,
+    Passing,
+    Record,
+    Use,
+)
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import LastUseSource, Outcome
 
+_PASSING = ("passed_ns", "passed_until_ns", "passed_atime_ns")
 _FLAGS = ("available", "usage_complete", "inuse_complete")
 
 
@@ -20,7 +29,24 @@ def put(record: Record) -> Change:
         "last_use_ns": record.last_use_ns,
         "last_use_source": record.last_use_source and str(record.last_use_source),
     }
+    columns |= _who(record.opener, record.seen_by) | passed(record.passing)
     return Change(Kind.PUT, columns)
+
+
+def used(use: Use) -> Row:
+    """The columns of an entry's last use; what was known of an earlier one goes."""
+    columns: Row = {"last_use_ns": use.ns, "last_use_source": str(use.source)}
+    return columns | _who(use.opener, use.seen_by)
+
+
+def _who(opener: Opener | None, seen_by: str | None) -> Row:
+    pid, name, uid = opener if opener is not None else (None, None, None)
+    return {"opener_pid": pid, "opener_name": name, "opener_uid": uid, "seen_by": seen_by}
+
+
+def passed(passing: Passing | None) -> Row:
+    """The columns of a passing."""
+    return dict(zip(_PASSING, passing if passing is not None else (None, None, None), strict=True))
 
 
 def located(location: LocationSpec, changes: Mapping[str, object]) -> Change:
@@ -56,12 +82,18 @@ def evicted(row: EvictionRow) -> Change:
 def record(row: Row) -> Record:
     """What is remembered of an entry."""
     known: dict[str, Any] = dict(row)
+    # A full disk may keep an older ledger from being migrated, and then it is read as it is.
+    name = known.get("opener_name")  # empty and not NULL where only a pid is known
+    ns, until_ns, atime_ns = (known.get(column) for column in _PASSING)
     return Record(
         known["first_seen_ns"],
         bool(known["appeared"]),
         known["bytes"],
         known["last_use_ns"],
         _source(known["last_use_source"]),
+        None if name is None else Opener(known["opener_pid"], name, known["opener_uid"]),
+        known.get("seen_by"),
+        None if ns is None or until_ns is None or atime_ns is None else Passing(ns, until_ns, atime_ns),
     )
 
 

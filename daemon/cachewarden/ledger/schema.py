@@ -69,7 +69,21 @@ VERSION_1: Step = (
     "CREATE INDEX evictions_location ON evictions (location, time_ns)",
 )
 
-STEPS: tuple[Step, ...] = (VERSION_1,)
+# Who used an entry last, and when programs that do not count passed through it: see `values.Use`, `Passing`.
+VERSION_2: Step = tuple(
+    f"ALTER TABLE entries ADD COLUMN {_column(name, kind)}"
+    for name, kind in (
+        ("opener_pid", "integer"),
+        ("opener_uid", "integer"),
+        ("opener_name", "blob"),
+        ("seen_by", "text"),
+        ("passed_ns", "integer"),
+        ("passed_until_ns", "integer"),
+        ("passed_atime_ns", "integer"),
+    )
+)
+
+STEPS: tuple[Step, ...] = (VERSION_1, VERSION_2)
 
 # Marks a file as a cachewarden ledger: another program's database in our place is set aside, not
 # "migrated".

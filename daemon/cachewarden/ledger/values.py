@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from cachewarden.paths import show
 from cachewarden.report import iso
@@ -11,12 +11,44 @@ from cachewarden_policies.reasons import LastUseSource, Outcome
 FOREVER = 2**63 - 1  # the largest integer that SQLite stores: "until somebody says otherwise"
 
 
+class Opener(NamedTuple):
+    """Who used an entry. `name` is the process's own (comm) and `b""` where it had ended before we asked.
+
+    `pid` and `uid` are None where nobody can tell: another pid namespace above ours, a process that ended.
+    """
+
+    pid: int | None
+    name: bytes
+    uid: int | None
+
+
+class Use(NamedTuple):
+    """A use of an entry. `seen_by` says who saw it (`fanotify`, `proc`), for opens."""
+
+    ns: int
+    source: LastUseSource
+    opener: Opener | None = None
+    seen_by: str | None = None
+
+
+class Passing(NamedTuple):
+    """Programs that do not count opened something in an entry, first at `ns`.
+
+    Access times from then `until_ns` may be theirs. `atime_ns` is the entry's access time before that.
+    """
+
+    ns: int
+    until_ns: int
+    atime_ns: int
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What is remembered of one entry.
 
     `appeared`: it was not there when its location was scanned for the first time. `last_use_ns` is
-    the newest use that was recorded, with its source; None when none was.
+    the newest use that was recorded, with its source; None when none was. `opener` and `seen_by` tell
+    more of that use.
     """
 
     first_seen_ns: int
@@ -24,6 +56,9 @@ class Record:
     bytes: int
     last_use_ns: int | None = None
     last_use_source: LastUseSource | None = None
+    opener: Opener | None = None
+    seen_by: str | None = None
+    passing: Passing | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from cachewarden.openers.lastuses import LastUses, Recent
 from cachewarden.openers.memory import SLACK_NS, Row
-from cachewarden.openers.processes import Process
+from cachewarden.openers.processes import Process, Who
 from cachewarden_policies.policy import DAY
 
 Alive = Callable[[Process], bool]
@@ -21,14 +22,6 @@ class Moment(NamedTuple):
 
     wall_ns: int
     boot_ns: int
-
-
-class Recent(NamedTuple):
-    """The newest open of an entry that was seen: nanoseconds since the epoch, and who."""
-
-    ns: int
-    pid: int
-    comm: bytes
 
 
 class Opened(NamedTuple):
@@ -47,32 +40,30 @@ class _Pair:
 
 
 class Book:
-    """The live openers of one location. `hold_ns`: how long after its last open a process holds."""
+    """The live openers of one location, and its last uses.
+
+    `hold_ns`: how long after its last open a process holds.
+    """
 
     def __init__(self, key: str, hold_ns: int = 7 * DAY) -> None:
         self.key = key
         self.hold_ns = hold_ns
+        self.uses = LastUses()
         self._pairs: dict[bytes, dict[Process, _Pair]] = {}
-        self._recent: dict[bytes, Recent] = {}
         self._unsaved: set[tuple[bytes, Process]] = set()
         self._dropped: list[Row] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._pairs.values()))
 
-    def note(self, entry: bytes, process: Process, comm: bytes, now: Moment) -> None:
-        """A process opened an entry."""
-        self._use(entry, Recent(now.wall_ns, process.pid, comm))
-        self._put(entry, process, comm, now.boot_ns)
+    def note(self, entry: bytes, who: Who, now: Moment) -> None:
+        """A process opened an entry, and runs on."""
+        self.used(entry, who, now)
+        self._put(entry, who.process, who.comm, now.boot_ns)
 
-    def used(self, entry: bytes, pid: int, now: Moment) -> None:
+    def used(self, entry: bytes, who: Who, now: Moment) -> None:
         """A process that is gone already opened an entry: a use, and nobody who holds."""
-        self._use(entry, Recent(now.wall_ns, pid, b""))
-
-    def _use(self, entry: bytes, use: Recent) -> None:
-        known = self._recent.get(entry)
-        if known is None or known.ns <= use.ns:  # what was remembered elsewhere may be older
-            self._recent[entry] = use
+        self.uses.note(entry, Recent(now.wall_ns, who.process.pid, who.comm, who.uid))
 
     def _put(self, entry: bytes, process: Process, comm: bytes, boot_ns: int) -> None:
         pairs = self._pairs.setdefault(entry, {})
@@ -87,8 +78,7 @@ class Book:
         """What was the entry `old` here is (part of) `new` in `book` now: its openers are that one's too."""
         for process, pair in list(self._pairs.get(old, {}).items()):
             book._put(new, process, pair.comm, pair.opened_ns)
-        if old in self._recent:
-            book._use(new, self._recent[old])
+        self.uses.carry_over(old, book.uses, new)
 
     def of(self, entry: bytes, boot_ns: int, alive: Alive) -> Iterator[Opened]:
         """The entry's live openers; lazily, because one is enough to hold.
@@ -110,7 +100,7 @@ class Book:
 
     def recent(self) -> Mapping[bytes, Recent]:
         """The newest open of each entry, by name."""
-        return dict(self._recent)
+        return self.uses.all()
 
     def sweep(self, boot_ns: int, alive: Alive, entries: Collection[bytes]) -> None:
         """Forget pairs that hold no more, and uses of what is not one of `entries`."""
@@ -120,8 +110,7 @@ class Book:
                     self._forget(entry, process)
             if not pairs:
                 del self._pairs[entry]
-        for entry in self._recent.keys() - set(entries):
-            del self._recent[entry]
+        self.uses.forget_all_but(entries)
 
     def load(self, row: Row) -> None:
         """Take over a pair from the ledger; it may have been opened once more within the slack."""

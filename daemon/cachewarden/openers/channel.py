@@ -11,16 +11,15 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple
 
-from cachewarden.kernel.fanotify import Q_OVERFLOW, Group, Kind, is_group_of, parse
+from cachewarden.kernel.fanotify import NO_PIDFD, Q_OVERFLOW, Group, Kind, is_group_of, parse
 from cachewarden.mountinfo import Mount
+from cachewarden.openers.acquaintances import Acquaintances, Met, Standing
 from cachewarden.openers.book import Alive, Book, Moment
 from cachewarden.openers.elsewhere import Elsewhere, Where
 from cachewarden.openers.forms import Form, establish, mark_directory
 from cachewarden.openers.index import Index, Place, moves
-from cachewarden.openers.processes import UNKNOWN, Ignored, Process, look
+from cachewarden.openers.processes import UNKNOWN, Ignored, Who
 from cachewarden.openers.silence import BUSY, Inode, silence
-
-_Who = tuple[Process, bytes] | None
 
 
 class Opening(NamedTuple):
@@ -60,9 +59,9 @@ class Channel:
         self.broken: str | None = None
         self._silent: set[bytes] = set()
         self._notices: list[str] = []
-        self._ignored = ignored
         self._now = now
-        self._own = os.getpid()
+        self._met = Acquaintances(ignored, os.getpid())
+        self._drained_ns = now().wall_ns  # everything that waits happened after it
         self._opens = opening.group(f"{label}-opens", names=False)
         try:
             self._names = opening.group(f"{label}-names", names=True)
@@ -104,39 +103,45 @@ class Channel:
 
     def _drain(self) -> None:
         if self.broken is None:
-            batch = _Batch(self._ignored, self._now(), self._own)
+            batch = _Batch(self._met, self._now())
             try:
-                for where, who in batch.read(self._opens, self.index):
-                    self._book(where, who, batch)
-                for where, who in batch.read(self._names, None):
-                    self._book(where, who, batch)
+                for where, whose in batch.read(self._opens, self.index):
+                    self._book(where, batch.meet(whose), batch.now)
+                for where, whose in batch.read(self._names, None):
+                    self._book(where, batch.meet(whose), batch.now)
             except (OSError, ValueError) as error:
                 self.broken = str(error)
                 self._notices.append(f"{self.label}: opens cannot be read any more, all are unknown: {error}")
+            self._drained_ns = batch.now.wall_ns
             self.events += batch.events
             if batch.overflowed:
                 self.overflows += 1
                 self.overflow_boot_ns = batch.now.boot_ns
                 self._notices.append(f"{self.label}: opens were lost; for now everything counts as in use")
 
-    def _book(self, where: Where, pid: int, batch: "_Batch") -> None:
-        who = batch.who(pid)
-        if who is _IGNORED:
+    def _book(self, where: Where, met: Met, now: Moment) -> None:
+        if met.standing is Standing.OURS:
             return
         handle, name = where
         place = self.index.get(handle)
         entries = place.names.get(name, place.entries) if place is not None else ()
         if place is None or not entries:
-            self.elsewhere.count(handle)
-            if who is not None:
-                self.elsewhere.note(where, *who, batch.now)
+            self._book_elsewhere(where, met, now)
             return
         book = self.books[place.key]
         for entry in entries:
-            if who is None:
-                book.used(entry, pid, batch.now)
+            if met.standing is Standing.RUNS:
+                book.note(entry, met.who, now)
+            elif met.standing is Standing.ENDED:
+                book.used(entry, met.who, now)
             else:
-                book.note(entry, *who, batch.now)
+                book.uses.passed(entry, self._drained_ns, now.wall_ns)
+
+    def _book_elsewhere(self, where: Where, met: Met, now: Moment) -> None:
+        if met.standing is not Standing.PASSES:
+            self.elsewhere.count(where[0])
+        if met.standing is Standing.RUNS:
+            self.elsewhere.note(where, met.who, now)
 
     def take_over(self, book: Book, found: Mapping[bytes, Place]) -> None:
         """Use the places of a look at the location of `book` from now on.
@@ -166,14 +171,14 @@ class Channel:
         if not self._silent.isdisjoint(found):
             for handle in self._silent & found.keys():
                 for entry in found[handle].all_entries():
-                    book.note(entry, UNKNOWN, b"", self._now())
+                    book.note(entry, Who(UNKNOWN), self._now())
             self._opens.heed_all()
             self._silent.clear()
 
     def _claim(self, where: Where, entries: Collection[bytes], book: Book) -> None:
         for seen in self.elsewhere.claim(where):
             for entry in entries:
-                book.note(entry, seen.process, seen.comm, seen.when)
+                book.note(entry, seen.who, seen.when)
 
     def release(self, key: str) -> None:
         """A location is no more."""
@@ -220,26 +225,25 @@ class Channel:
         return self.broken is None and (lost is None or boot_ns - lost >= hold_ns)
 
 
-# Marks a process that does not count; different from None, which is one that is gone.
-_IGNORED: _Who = (Process(-1, -1), b"")
+_Whose = tuple[int, bool]  # a pid, and whether it is known that its process has ended
 
 
 class _Batch:
     """What is read at one time; each place and process counts once, and each process is looked up once."""
 
-    def __init__(self, ignored: Ignored, now: Moment, own: int) -> None:
+    def __init__(self, acquaintances: Acquaintances, now: Moment) -> None:
         self.now = now
         self.events = 0
         self.overflowed = False
-        self._ignored = ignored
-        self._who: dict[int, _Who] = {0: (UNKNOWN, b""), own: _IGNORED}
+        self._acquaintances = acquaintances
+        self._met: dict[_Whose, Met] = {}
 
-    def read(self, group: Group, index: Index | None) -> Iterator[tuple[Where, int]]:
+    def read(self, group: Group, index: Index | None) -> Iterator[tuple[Where, _Whose]]:
         """Places and pids from a group until nothing waits. Raises OSError, ValueError.
 
         With an `index`, what the names of a shared directory will tell better is left out.
         """
-        seen: set[tuple[Where, int]] = set()
+        seen: set[tuple[Where, _Whose]] = set()
         while batch := group.read():
             for event in parse(batch):
                 self.events += 1
@@ -250,15 +254,17 @@ class _Batch:
                     continue
                 place = index.get(event.handle) if index is not None else None
                 if place is None or not place.names:
-                    seen.add(((event.handle, event.name), event.pid))
+                    # Without its process, whoever has the pid by now is somebody else.
+                    ended = event.pidfd == NO_PIDFD and group.kind.pidfds
+                    seen.add(((event.handle, event.name), (event.pid, ended)))
             yield from seen
             seen.clear()
 
-    def who(self, pid: int) -> _Who:
-        """The process, or None where it is gone, or `_IGNORED`."""
-        if pid not in self._who:
-            found = look(pid)
-            if found is not None and self._ignored.matches(*found):
-                found = _IGNORED
-            self._who[pid] = found
-        return self._who[pid]
+    def meet(self, whose: _Whose) -> Met:
+        """The process, looked up at most once."""
+        met = self._met.get(whose)
+        if met is None:
+            pid, ended = whose
+            met = self._acquaintances.meet(pid, self.now.boot_ns, ended=ended)
+            self._met[whose] = met
+        return met

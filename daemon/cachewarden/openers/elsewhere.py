@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from cachewarden.openers.book import Moment
-from cachewarden.openers.processes import Process
+from cachewarden.openers.processes import Process, Who
 
 BOUND = 100_000
 
@@ -20,8 +20,7 @@ Where = tuple[bytes, bytes]
 class Seen(NamedTuple):
     """One process's last open in one place."""
 
-    process: Process
-    comm: bytes
+    who: Who
     when: Moment
 
 
@@ -38,12 +37,12 @@ class Elsewhere:
     def __len__(self) -> int:
         return self._count
 
-    def note(self, where: Where, process: Process, comm: bytes, now: Moment) -> None:
+    def note(self, where: Where, who: Who, now: Moment) -> None:
         """A process opened something there."""
         pairs = self._pairs.setdefault(where, {})
-        if process not in pairs:
+        if who.process not in pairs:
             self._count += 1
-        pairs[process] = Seen(process, comm, now)
+        pairs[who.process] = Seen(who, now)
         if self._count > self._bound:
             self._forget_oldest()
 

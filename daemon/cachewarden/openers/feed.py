@@ -8,39 +8,27 @@ feed.recent(key)                        last use, for the ledger
 import os
 import threading
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.kernel.fanotify import Features, Kind, detect
 from cachewarden.mountinfo import mount_of
-from cachewarden.openers.book import Book, Moment, Recent
+from cachewarden.openers.book import Book, Moment
 from cachewarden.openers.channel import Channel, Opening
 from cachewarden.openers.forms import Form
+from cachewarden.openers.lastuses import NO_NEWS, News, Recent, save_news
 from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.looks import Look, Site, look
 from cachewarden.openers.memory import Memory, NoMemory
 from cachewarden.openers.processes import Ignored, alive
 from cachewarden.openers.reader import Reader
+from cachewarden.openers.setting import Setting
 from cachewarden.openers.shelf import Shelf
 from cachewarden.report import Holder
 from cachewarden_policies.policy import DAY
 
-# Ourselves under another pid: a command that reads a cache's index is no use of the cache.
-_OURS = "cachewarden"
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """How a feed works. `ignore`: patterns of programs that neither refresh nor hold.
-
-    `inherited` are groups that an earlier process of ours left (`OpenerFeed.descriptors`), by label; they
-    become the feed's. `unlimited` false gives queues that can overflow.
-    """
-
-    ignore: tuple[str, ...] = ()
-    inherited: Mapping[str, int] = field(default_factory=dict)
-    unlimited: bool = True
+_SEEN_BY = "fanotify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +55,7 @@ class OpenerFeed:
         setting = setting or Setting()
         self.features = features or detect()
         self._clock = clock
-        self._ignored = Ignored((*setting.ignore, _OURS))
+        self._ignored = Ignored(setting.ignore)
         self._opening = Opening(
             Kind(pidfds=self.features.pidfds, unlimited=setting.unlimited), dict(setting.inherited)
         )
@@ -75,8 +63,9 @@ class OpenerFeed:
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
         self._notices: list[str] = []
-        self._shelf = Shelf(memory or NoMemory())
-        self._reader = Reader(self.drain, self.save, self.sweep)
+        self._memory = memory or NoMemory()
+        self._shelf = Shelf(self._memory)
+        self._reader = Reader(self.drain, lambda: self.save(every=False), self.sweep)
 
     def start(self) -> None:
         """Begin to read in the background."""
@@ -151,6 +140,8 @@ class OpenerFeed:
             last = Look()  # each directory is marked anew: marks go with a filesystem that was away
         found = look(site, inventory, channel, last)
         channel.take_over(book, found.places)
+        with channel.lock:
+            book.uses.measured({entry.name: entry.measure.atime_ns for entry in inventory.entries})
         root = os.fstat(site.root_fd)
         with self._lock:
             self._located[key] = _Located(channel, book, found, (root.st_dev, root.st_ino))
@@ -248,6 +239,14 @@ class OpenerFeed:
         with located.channel.lock:
             return located.book.recent()
 
+    def take_news(self, key: str) -> News:
+        """What of a location's last uses the ledger has not got; the caller brings it there."""
+        located = self._located.get(key)
+        if located is None:
+            return NO_NEWS
+        with located.channel.lock:
+            return located.book.uses.take_news(every=True)
+
     def pairs(self) -> dict[str, int]:
         """How many (entry, process) pairs are remembered, by location: what bounds the memory."""
         with self._lock:
@@ -271,7 +270,7 @@ class OpenerFeed:
             return list(self._channels.values())
 
     def sweep(self) -> None:
-        """Forget processes that have ended."""
+        """Forget processes that have ended, and save all."""
         boot_ns = self._clock.monotonic_ns()
         self._shelf.sweep(boot_ns)
         for each in self._all_located():
@@ -279,14 +278,22 @@ class OpenerFeed:
                 each.book.sweep(boot_ns, alive, each.look.entries)
         for channel in self._all_channels():
             channel.sweep(alive)
+        self.save()
 
-    def save(self) -> None:
-        """Bring what changed since the last time to the ledger."""
+    def save(self, *, every: bool = True) -> None:
+        """Bring what changed since the last time to the ledger.
+
+        Unless `every` use is asked for, those that the ledger has to within a minute wait.
+        """
         changes = []
+        news: dict[str, News] = {}
         for each in self._all_located():
             with each.channel.lock:
                 changes.append(each.book.take_unsaved())
-        self._shelf.save(changes, self._clock.wall_ns())
+                news[each.book.key] = each.book.uses.take_news(every=every)
+        now_ns = self._clock.wall_ns()
+        self._shelf.save(changes, now_ns)
+        save_news(self._memory, _SEEN_BY, news, now_ns)
 
     def _all_located(self) -> list[_Located]:
         with self._lock:

@@ -1,6 +1,6 @@
 """What live openers ask of whoever keeps them over a restart; `Ledger.openers` has this shape."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from cachewarden_policies.policy import MINUTE
@@ -30,6 +30,16 @@ class Memory(Protocol):
     def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row], now_ns: int) -> None:
         """Write and remove rows; those of other boots go. Never fails: a full disk only delays it."""
 
+    def save_uses(
+        self,
+        key: str,
+        seen_by: str,
+        uses: Mapping[bytes, tuple[int, int | None, bytes, int | None]],
+        passed: Mapping[bytes, tuple[int, int, int]],
+        now_ns: int,
+    ) -> None:
+        """Write last uses of a location's entries, as `Recent` and `Passing` have their fields."""
+
 
 class NoMemory:
     """Keeps nothing."""
@@ -39,4 +49,14 @@ class NoMemory:
         return ()
 
     def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row], now_ns: int) -> None:
+        """Nothing is kept."""
+
+    def save_uses(
+        self,
+        key: str,
+        seen_by: str,
+        uses: Mapping[bytes, tuple[int, int | None, bytes, int | None]],
+        passed: Mapping[bytes, tuple[int, int, int]],
+        now_ns: int,
+    ) -> None:
         """Nothing is kept."""

@@ -26,6 +26,14 @@ class Process(NamedTuple):
 UNKNOWN = Process(0, 0)
 
 
+class Who(NamedTuple):
+    """A process, its name, and its user; `b""` and None where they are not known."""
+
+    process: Process
+    comm: bytes = b""
+    uid: int | None = None
+
+
 def look(pid: int) -> tuple[Process, bytes] | None:
     """The process that has this pid now, and its name. None: none that runs (a zombie does not).
 
@@ -41,6 +49,18 @@ def look(pid: int) -> tuple[Process, bytes] | None:
     if fields[0] in (b"Z", b"X") and int(fields[17]) <= 1:  # num_threads: the leader may go first
         return None
     return Process(pid, int(fields[19])), text[text.index(b"(") + 1 : end]
+
+
+def user_of(pid: int) -> int | None:
+    """The effective uid of a process; None where it is gone.
+
+    /proc/PID itself belongs to that user, also where what is in it is root's because the process may not be
+    traced: task_dump_owner() of fs/proc/base.c.
+    """
+    try:
+        return os.stat(b"/proc/%d" % pid).st_uid
+    except OSError:
+        return None
 
 
 def alive(process: Process) -> bool:

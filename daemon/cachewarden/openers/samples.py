@@ -15,15 +15,19 @@ from dataclasses import dataclass
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.mountinfo import relative
-from cachewarden.openers.book import Book, Moment, Recent
+from cachewarden.openers.book import Book, Moment
 from cachewarden.openers.forms import Form
+from cachewarden.openers.lastuses import NO_NEWS, News, Recent, save_news
 from cachewarden.openers.location import OpenersOf, holders
-from cachewarden.openers.processes import Ignored, alive, look
+from cachewarden.openers.memory import Memory, NoMemory
+from cachewarden.openers.processes import Ignored, Who, alive, look, user_of
 from cachewarden.report import Holder
 from cachewarden.tree import split_path
 from cachewarden_policies.policy import DAY
 
 SAMPLE_SECONDS = 10.0
+_SAVE_SAMPLES = 6  # every use is brought to the ledger with each so-many-th sample, a minute apart
+_SEEN_BY = "proc"
 
 
 @dataclass(slots=True)
@@ -40,8 +44,9 @@ class ProcSamples:
     `OpenerFeed` has the same interface; what is said there holds here.
     """
 
-    def __init__(self, clock: Clock, ignore: Collection[str] = ()) -> None:
+    def __init__(self, clock: Clock, ignore: Collection[str] = (), memory: Memory | None = None) -> None:
         self._clock = clock
+        self._memory = memory or NoMemory()
         self._ignored = Ignored((*ignore, "cachewarden"))
         self._lock = threading.Lock()
         self._located: dict[str, _Located] = {}
@@ -54,16 +59,24 @@ class ProcSamples:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the thread, and save."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        self.save()
 
     def _run(self) -> None:
         while not self._stop.wait(SAMPLE_SECONDS):
             if self._located:
                 self.sample(mapped=True)
                 self.sweep()
+                self.save(every=self.samples % _SAVE_SAMPLES == 0)
+
+    def save(self, *, every: bool = True) -> None:
+        """Bring last uses to the ledger. Live openers are left out: the next sample meets them again."""
+        with self._lock:
+            news = {key: each.book.uses.take_news(every=every) for key, each in self._located.items()}
+        save_news(self._memory, _SEEN_BY, news, self._clock.wall_ns())
 
     def index(self, key: str, root_fd: int, inventory: Inventory, hold_ns: int = 7 * DAY) -> Form:
         """Look for users of a location from now on. Raises nothing."""
@@ -123,10 +136,10 @@ class ProcSamples:
         ]
         with self._lock:
             for pid, located, path in found:
-                who = look(pid)
-                if who is not None and not self._ignored.matches(*who):
+                met = look(pid)
+                if met is not None and not self._ignored.matches(*met):
                     for entry in _owners(path, located.owners):
-                        located.book.note(entry, *who, now)
+                        located.book.note(entry, Who(*met, user_of(pid)), now)
 
     def holds(self, key: str, entry: bytes) -> bool:
         """Whether a living process was seen with this entry. Unknown entries are held."""
@@ -147,6 +160,12 @@ class ProcSamples:
         with self._lock:
             located = self._located.get(key)
             return located.book.recent() if located is not None else {}
+
+    def take_news(self, key: str) -> News:
+        """What of a location's last uses the ledger has not got; the caller brings it there."""
+        with self._lock:
+            located = self._located.get(key)
+            return located.book.uses.take_news(every=True) if located is not None else NO_NEWS
 
     def sweep(self) -> None:
         """Forget processes that have ended."""

@@ -5,12 +5,13 @@ from collections.abc import Collection, Mapping
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.kernel.fanotify import detect
-from cachewarden.openers.book import Recent
-from cachewarden.openers.feed import OpenerFeed, Setting
+from cachewarden.openers.feed import OpenerFeed
 from cachewarden.openers.forms import Form
+from cachewarden.openers.lastuses import News, Recent
 from cachewarden.openers.location import OpenersOf
 from cachewarden.openers.memory import Memory
 from cachewarden.openers.samples import ProcSamples
+from cachewarden.openers.setting import Setting
 from cachewarden.report import Holder
 from cachewarden_policies.policy import DAY
 
@@ -27,7 +28,7 @@ class Openers:
         self.feed: OpenerFeed | None = None
         if self.features.usable:
             self.feed = OpenerFeed(clock, memory, setting, self.features)
-        self._samples = ProcSamples(clock, setting.ignore)
+        self._samples = ProcSamples(clock, setting.ignore, memory)
         self._forms: dict[str, Form] = {}
         self._notices = list(self.features.missing)
 
@@ -84,6 +85,10 @@ class Openers:
     def recent(self, key: str) -> Mapping[bytes, Recent]:
         """The newest open of each entry that was seen, by name."""
         return self._source(key).recent(key)
+
+    def take_news(self, key: str) -> News:
+        """What of a location's last uses the ledger has not got; the caller brings it there."""
+        return self._source(key).take_news(key)
 
     def descriptors(self) -> dict[str, int]:
         """The groups by label, for systemd's descriptor store; `Setting.inherited` takes them back."""

@@ -57,6 +57,11 @@ class Known(Protocol):
     def last_use_source(self) -> LastUseSource | None:
         """Where that use was seen."""
 
+    @property
+    def passing(self) -> tuple[int, int, int] | None:
+        """Access times from the first to the second moment may be those of programs that do not count;
+        the third is the access time before that. None: no such program was seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastUse:
@@ -84,7 +89,7 @@ def last_use(
     evidence = [(stamp, LastUseSource.STAMPS) for stamp in stamps]
     # With no file in it, the measured access time is a directory's, and every listing moves those.
     if atime_mode != "noatime" and measure.files:
-        evidence.append((measure.atime_ns, _ATIME_SOURCE[atime_mode]))
+        evidence.append((_honest(measure.atime_ns, known.passing), _ATIME_SOURCE[atime_mode]))
     if known.last_use_ns is not None and known.last_use_source in _WORTH_RECORDING:
         evidence.append((known.last_use_ns, known.last_use_source))
     usable = [(min(ns, now_ns), source) for ns, source in evidence if _usable(ns, now_ns)]
@@ -92,6 +97,14 @@ def last_use(
         usable.append((min(known.first_seen_ns, now_ns), LastUseSource.FIRST_SEEN))
     ns, source = max(usable, key=lambda sign: (sign[0], -_trust(sign[1])))
     return LastUse(ns, source, any(ns > now_ns + _REMARKABLE for ns, _ in evidence))
+
+
+def _honest(atime_ns: int, passing: tuple[int, int, int] | None) -> int:
+    """The newest access time that may be a use. Reads of an indexer move it for all entries alike; who
+    read an entry beside it was seen opening it."""
+    if passing is not None and passing[0] <= atime_ns <= passing[1]:
+        return passing[2]
+    return atime_ns
 
 
 def changed_ns(measure: Measure, *, ignore_ctime: bool, now_ns: int) -> int:

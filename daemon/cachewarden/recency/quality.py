@@ -1,10 +1,54 @@
-"""How good our knowledge of last use is in a location: what the metrics say, and when to wait."""
+"""How good our knowledge of last use is, of a location and of an entry; and when to wait for better."""
 
+from enum import Enum
 from typing import Literal
 
 from cachewarden.recency.evidence import AtimeMode
+from cachewarden_policies.reasons import LastUseSource
 
 RecencySource = Literal["opens", "atime", "relatime", "stamps"]
+
+# Who saw an open; the packages that see them write these words into the ledger.
+SEEN_BY_FANOTIFY = "fanotify"
+SEEN_BY_SAMPLES = "proc"
+
+
+class Confidence(Enum):
+    """How far a last use can be trusted, and why not further."""
+
+    EXACT = "exact"
+    SAMPLED = "sampled"
+    READ = "read"
+    DAY = "day"
+    WRITTEN = "written"
+    APPEARED = "appeared"
+
+    @property
+    def sentence(self) -> str:
+        """For people."""
+        return _SENTENCES[self]
+
+
+_SENTENCES = {
+    Confidence.EXACT: "every open is seen as it happens",
+    Confidence.SAMPLED: "it may have been used since: who opens and closes between two samples is missed",
+    Confidence.READ: "to the second, but whoever it was: a backup or an indexer reads too",
+    Confidence.DAY: "it may have been used for a day since, and it may have been a backup or an indexer",
+    Confidence.WRITTEN: "reads do not show in that, so that it may have been used at any time since",
+    Confidence.APPEARED: "it may have been used at any time since",
+}
+
+
+def confidence(source: LastUseSource, seen_by: str | None) -> Confidence:
+    """How far a last use from this source can be trusted; `seen_by` as it is recorded with an open."""
+    if source is LastUseSource.OPENS:
+        return Confidence.SAMPLED if seen_by == SEEN_BY_SAMPLES else Confidence.EXACT
+    return {
+        LastUseSource.ATIME: Confidence.READ,
+        LastUseSource.RELATIME: Confidence.DAY,
+        LastUseSource.STAMPS: Confidence.WRITTEN,
+        LastUseSource.FIRST_SEEN: Confidence.APPEARED,
+    }[source]
 
 
 def atime_usable(mode: AtimeMode) -> bool:
