@@ -3,7 +3,8 @@
 from dataclasses import replace
 
 from cachewarden.enforce.view import Explanation, Row
-from cachewarden.ledger import EvictionRow, LocationState, Pin, ServiceState
+from cachewarden.enforce.view import explanation as explained
+from cachewarden.ledger import EvictionRow, LocationState, Pin, Record, ServiceState
 from cachewarden.report import EvictedEntry, FailedEntry, Holder, LocationReport, PassReport, SparedEntry
 from cachewarden.service.status import LocationStatus, Status
 from cachewarden.spec import LocationSpec
@@ -85,9 +86,9 @@ def row(**changes: object) -> Row:
     return replace(made, **changes)
 
 
-def explanation(**changes: object) -> Explanation:
+def explanation(record: Record | None = None, **changes: object) -> Explanation:
     """The explanation of such an entry."""
-    return Explanation(row(**changes), (SERVER,), ("max_size 200 GiB, used 212 GiB",))
+    return explained(row(**changes), (SERVER,), ("max_size 200 GiB, used 212 GiB",), record)
 
 
 PIN = Pin(b"/srv/hub/models--acme--old", NOW - DAY, NOW + 3 * DAY, "paper deadline", 4_000_000_000)

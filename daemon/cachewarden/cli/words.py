@@ -62,6 +62,7 @@ _HOLDS = {
     "mount": "has it mounted",
     "lock": "holds its lock",
     "lease": "has it open",
+    "opener": "opened it, and still runs",
 }
 
 

@@ -1,11 +1,13 @@
 """What `list` and `explain` show: one row for each entry, with its verdict."""
 
+import pwd
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cachewarden.enforce.survey import Survey
-from cachewarden.ledger import Pin
+from cachewarden.ledger import Pin, Record
 from cachewarden.paths import show
+from cachewarden.recency import Confidence, confidence
 from cachewarden.report import Holder, iso
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import Cost, EvictReason, KeepReason, LastUseSource
@@ -70,19 +72,64 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """All about one entry: its row, who holds it now, and the limits that apply, as sentences."""
+    """All about one entry: its row, who holds it now, and the limits that apply, as sentences.
+
+    `record` is what the ledger has of it; `opener` comes from there, with the user's name.
+    """
 
     row: Row
     holders: tuple[Holder, ...]
     limits: tuple[str, ...]
+    record: Record | None = None
+    opener: Holder | None = None
+
+    @property
+    def appeared(self) -> bool:
+        """Whether it came while its location was known, so that it was seen first when it was made."""
+        return self.record is not None and self.record.appeared
+
+    @property
+    def seen_by(self) -> str | None:
+        """Who saw the open that its last use is; None where it is none."""
+        opens = self.row.last_use_source is LastUseSource.OPENS
+        return self.record.seen_by if opens and self.record is not None else None
+
+    @property
+    def confidence(self) -> Confidence:
+        """How far its last use can be trusted."""
+        return confidence(self.row.last_use_source, self.seen_by)
 
     def to_json(self) -> dict[str, object]:
         """The object of `explain --json`."""
+        opener = self.opener
         return self.row.to_json() | {
             "holders": [holder.to_json() for holder in self.holders],
             "rank": self.row.rank,
             "limits": list(self.limits),
+            "last_opener": (
+                {"pid": opener.pid, "name": opener.name, "user": opener.user} if opener is not None else None
+            ),
+            "last_use_seen_by": self.seen_by,
+            "last_use_confidence": self.confidence.value,
         }
+
+
+def explanation(
+    row: Row, holders: tuple[Holder, ...], limits: tuple[str, ...], record: Record | None
+) -> Explanation:
+    """An explanation; the name of the last opener's user is looked up."""
+    opener = record.opener if record is not None else None
+    if opener is None or row.last_use_source is not LastUseSource.OPENS:
+        return Explanation(row, holders, limits, record)
+    user = _user(opener.uid) if opener.uid is not None else ""
+    return Explanation(row, holders, limits, record, Holder("opener", opener.pid, show(opener.name), user))
+
+
+def _user(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
 
 
 def rows(survey: Survey, plan: LocationPlan, pins: Sequence[Pin | None]) -> list[Row]:

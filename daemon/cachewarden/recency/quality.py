@@ -30,7 +30,7 @@ class Confidence(Enum):
 
 
 _SENTENCES = {
-    Confidence.EXACT: "every open is seen as it happens",
+    Confidence.EXACT: "every open is seen while the service runs",
     Confidence.SAMPLED: "it may have been used since: who opens and closes between two samples is missed",
     Confidence.READ: "to the second, but whoever it was: a backup or an indexer reads too",
     Confidence.DAY: "it may have been used for a day since, and it may have been a backup or an indexer",

@@ -21,7 +21,7 @@ from cachewarden.enforce.scopes import groups
 from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_leases, plan_with_look
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means
-from cachewarden.enforce.view import Explanation, Row, rows
+from cachewarden.enforce.view import Explanation, Row, explanation, rows
 from cachewarden.enforce.wording import limits_in_words
 from cachewarden.errors import LocationLockedError, UsageError
 from cachewarden.holders import Machine
@@ -170,7 +170,8 @@ class House(Keeping):
             situation = self.enforcer.situated(land, findings, Orders())
             here = next(each for each in situation.locations if each.key == spec.key)
             limits = limits_in_words(here, situation)
-            return Explanation(self._rows(found, findings, shown)[index], holders, tuple(limits))
+            row = self._rows(found, findings, shown)[index]
+            return explanation(row, holders, tuple(limits), self.ledger.record(spec.key, name))
 
     def status(self) -> Status:
         """Each location as its last pass left it; what no pass has looked at yet is measured now."""

@@ -7,10 +7,16 @@ from cachewarden.cli.words import MISS, a, holder, moment, plural, relative, sen
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.ledger import EvictionRow
 from cachewarden.paths import show
+from cachewarden.recency import SEEN_BY_FANOTIFY, SEEN_BY_SAMPLES
+from cachewarden.report import Holder
 from cachewarden_policies.reasons import KeepReason, LastUseSource
 
 _PAST = 5
 _COLUMNS = (Column(""), Column("", wraps=True))
+_SEEN = {
+    SEEN_BY_FANOTIFY: ("opened", ", seen by fanotify"),
+    SEEN_BY_SAMPLES: ("in use", ", seen in a sample of /proc"),
+}
 Told = tuple[Content, Content]
 
 
@@ -45,7 +51,8 @@ def _story(found: Explanation, past: Sequence[EvictionRow], now_ns: int) -> Iter
     if row.paths != (row.entry,):
         yield from _titled("Consists of", [show(path) for path in row.paths])
     yield "Its eviction", _gains(row)
-    yield "Last use", _last_use(row, now_ns)
+    yield "Last use", _last_use(found, now_ns)
+    yield "How sure", found.confidence.sentence
     if found.holders:
         yield from _titled("In use", [bad(holder(each)) for each in found.holders])
     else:
@@ -95,11 +102,32 @@ def _gains(row: Row) -> str:
     )
 
 
-def _last_use(row: Row, now_ns: int) -> str:
-    seen = f"first seen {relative(row.first_seen_ns, now_ns)}"
-    if row.last_use_source is LastUseSource.FIRST_SEEN:
-        return f"no use is known; {seen}"
-    return _joined(_when(row.last_use_ns, now_ns), f"known from {row.last_use_source.sentence}; {seen}")
+def _last_use(found: Explanation, now_ns: int) -> str:
+    row = found.row
+    when = _when(row.last_use_ns, now_ns)
+    first = "appeared" if found.appeared else "first seen"
+    seen = f"; {first} {relative(row.first_seen_ns, now_ns)}"
+    match row.last_use_source:
+        case LastUseSource.OPENS:
+            did, how = _SEEN.get(found.seen_by or "", ("opened", ""))
+            by = f" by {_opener(found.opener)}" if found.opener is not None else ""
+            return f"{did}{by} {when}{how}{seen}"
+        case LastUseSource.ATIME:
+            return f"read {when}, by its access time{seen}"
+        case LastUseSource.RELATIME:
+            return f"read {when}, by its access time (relatime: to the day){seen}"
+        case LastUseSource.STAMPS:
+            return f"not seen in use; its newest file changed {when}{seen}"
+        case LastUseSource.FIRST_SEEN:
+            return f"not seen in use; {first} {when}"
+
+
+def _opener(opener: Holder) -> str:
+    """`python3 (pid 4711, alice)`, as far as it is known."""
+    known = [f"pid {opener.pid}"] if opener.pid else []
+    known += [opener.user] if opener.user else []
+    name = opener.name or ("a process that had ended" if opener.pid else "a process of another pid namespace")
+    return f"{name} ({', '.join(known)})" if known else name
 
 
 def _when(time_ns: int, now_ns: int) -> str:
