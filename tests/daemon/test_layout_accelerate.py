@@ -13,6 +13,7 @@ from tests.daemon.layout_trees import (
     repository,
 )
 
+from cachewarden.inventory import Foreign
 from cachewarden.layouts.accelerate.checkpoints import Checkpoint, expendable
 from cachewarden_policies.policy import DAY, HOUR
 from cachewarden_policies.reasons import Cost, KeepReason
@@ -246,11 +247,11 @@ def test_a_home_of_hugging_face_gives_up_its_repositories_and_nothing_else(root)
     put(root + b"/accelerate/default_config.yaml")
     put(root + b"/modules/transformers_modules/x.py")
     put(root + b"/sandbox/pools/host")
-    put(root + b"/datasets/o___d/default/0.0.0/hash/d.arrow")
+    put(root + b"/datasets/notes/mine/d.arrow")
     put(root + b"/notes/x.npy")
     found = divide(root)
     assert free(root) == {b"hub/models--o--m"}
-    assert claims(found)[b"accelerate"].keep is KeepReason.PROTECTED
+    assert Foreign(b"accelerate", known=True) in found.foreign
     assert {each.path for each in found.foreign if not each.known} == {
         b"hub/my_experiments",
         b"notes",
@@ -276,3 +277,23 @@ def test_young_partial_files_and_open_elsewhere_hold_what_they_are_in(root):
     offload(root + b"/offload/m")
     put(root + b"/offload/m/.nfs0001", mtime_ns=LONG_AGO + HOUR)
     assert claims(divide(root))[b"offload/m"].keep is KeepReason.IN_USE
+
+
+@pytest.mark.parametrize("place", [b"", b"/far/down/and/below/all/that/is/looked/at"])
+def test_a_model_that_somebody_downloaded_into_a_folder_is_protected(root, place):
+    """With `local_dir`, the files are his own, at whatever depth; its neighbours are entries all the same."""
+    put(root + place + b"/mine/.cache/huggingface/download/model.safetensors.metadata")
+    put(root + place + b"/mine/model.safetensors")
+    put(root + place + b"/other/file")
+    offload(root + b"/offload/m")
+    found = divide(root, "accelerate")
+    names = {(place + b"/mine/" + name).lstrip(b"/") for name in (b".cache", b"model.safetensors")}
+    assert names <= {each.path for each in found.foreign if each.known}
+    assert free(root) == {b"offload/m", (place + b"/other").lstrip(b"/")}
+
+
+def test_a_model_that_somebody_downloaded_into_an_offload_folder_keeps_that(root):
+    """Going whole, the folder would take it along."""
+    offload(root + b"/offload/m")
+    put(root + b"/offload/m/mine/.cache/huggingface/download/model.safetensors.metadata")
+    assert claims(divide(root))[b"offload/m"].keep is KeepReason.PROTECTED

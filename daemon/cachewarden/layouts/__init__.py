@@ -11,8 +11,14 @@ from cachewarden.errors import LayoutError
 from cachewarden.inventory import Foreign, Split
 from cachewarden.layouts.accelerate import Accelerate
 from cachewarden.layouts.base import ASIDE, TRASH, Context, Kind, Layout, LayoutTree, read_names
+from cachewarden.layouts.datasets import DatasetsLayout
+from cachewarden.layouts.home import HomeLayout
 from cachewarden.layouts.hub import HubLayout
+from cachewarden.layouts.local_dir import LocalDirLayout
+from cachewarden.layouts.modules import ModulesLayout
 from cachewarden.layouts.plain import Plain
+from cachewarden.layouts.stores import STORES
+from cachewarden.layouts.xet import XetLayout
 from cachewarden.tree import Tree
 
 __all__ = ["ASIDE", "AUTO", "LAYOUTS", "TRASH", "Context", "Kind", "Layout", "layout_names", "split"]
@@ -30,7 +36,13 @@ def _recognised(tree: Tree, at: bytes) -> Layout | None:
 # In the order in which `auto` asks them; the last one recognises everything. What is told by a marker
 # comes before what is told by a habit of naming.
 LAYOUTS: tuple[Layout, ...] = (
+    HomeLayout(),
     HubLayout(),
+    DatasetsLayout(),
+    XetLayout(),
+    ModulesLayout(),
+    LocalDirLayout(),
+    *STORES,
     Accelerate(lambda tree, at: _recognised(tree, at) is not None),
     Plain(),
 )

@@ -1,4 +1,4 @@
-"""Everything that a `.accelerate` folder may hold, and a whole home of Hugging Face."""
+"""Everything that a `.accelerate` folder may hold."""
 
 import os
 
@@ -29,15 +29,6 @@ def build(root: bytes) -> None:
     for name in ODD:
         put(root + b"/" + name + b"/f")
     hub.build(root + b"/nested/hub")
-
-
-def build_home(root: bytes) -> None:
-    """A whole home."""
-    hub.build(root + b"/hub")
-    put(root + b"/token")
-    put(root + b"/accelerate/default_config.yaml")
-    put(root + b"/xet/logs/l")
-    put(root + b"/mine/f")
 
 
 def usable(root, claim):

@@ -16,8 +16,7 @@ from cachewarden.layouts.accelerate.shapes import (
     shape_of,
 )
 from cachewarden.layouts.accelerate.survey import Rest, Survey, has_known_part, survey
-from cachewarden.layouts.base import Context, Kind, files, join, listed
-from cachewarden.paths import show
+from cachewarden.layouts.base import Context, Kind, files, join
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost
 
@@ -35,8 +34,9 @@ class Accelerate:
     unit = "one offload folder, compile cache, set of shards, checkpoint …; the rest one child each"
     locks = "those of nested caches"
     never = (
-        "configuration files, credentials and other state of `$HF_HOME`, datasets saved by hand, a project's "
-        "state, checkpoints unless `evict_checkpoints` says otherwise and then never the newest of a series"
+        "configuration files, credentials, datasets saved by hand, models downloaded into a folder, a "
+        "project's state, checkpoints unless `evict_checkpoints` says otherwise and then never the newest of "
+        "a series"
     )
     checked = "accelerate 1.15.0, torch 2.14.1, triton 3.9.0"
     kinds: Mapping[str, Kind] = {
@@ -87,7 +87,7 @@ class Accelerate:
         rest = Rest.PROJECT if is_project_state(listing) else Rest.PLAIN
         if holds_training_state(listing):
             rest = Rest.CHECKPOINT
-        return self._as_split(survey(tree, at, context, rest), at)
+        return self._as_split(survey(tree, at, context, rest))
 
     def _is_one(self, tree: Tree, at: bytes) -> Claim | None:
         """The one claim of a folder whose children are useless without each other.
@@ -103,11 +103,7 @@ class Accelerate:
         name = at + b"@" + shape.value.encode()
         return Claim(name, paths, shape.value, self.name, Cost.REBUILD, keep_for(tree, at))
 
-    def _as_split(self, found: Survey, at: bytes) -> Split:
-        warnings = list(found.warnings)
-        if found.strangers:
-            place = f"{show(at)}: " if at else ""
-            warnings.append(f"{place}not part of a known cache, never touched: {listed(found.strangers)}")
+    def _as_split(self, found: Survey) -> Split:
         return Split(
-            self.name, tuple(found.claims), tuple(found.shared), tuple(found.foreign), tuple(warnings)
+            self.name, tuple(found.claims), tuple(found.shared), tuple(found.foreign), tuple(found.warnings)
         )

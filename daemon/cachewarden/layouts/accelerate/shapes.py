@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 
 from cachewarden.layouts.base import directories, files, join
+from cachewarden.layouts.local_dir import BELOW, speaks_of_downloads
 from cachewarden.tree import Tree
 
 Listing = Mapping[bytes, int]
@@ -46,18 +47,6 @@ _PREPARED = re.compile(
     rb".*\.(arrow|parquet|tar|idx|index|mds|tfrecord|npy|faiss|hnsw|shard)|index\.json|shard[-_]?\d.*"
 )
 _CREDENTIALS = frozenset({b"token", b"stored_tokens"})
-_OF_A_HOME = frozenset({b"xet", b"modules", b"datasets", b"assets"})
-
-# huggingface_hub 2.4.0 (`constants.py`, `utils/_auth.py`, `_sandbox_cache.py`): credentials and state.
-HOME_FURNITURE = _CREDENTIALS | {
-    b"stored_tokens.lock",
-    b"sandbox",
-    b"modules",
-    b"assets",
-    b".check_for_update_done",
-    b".check_for_skill_update_done",
-    b".agent_harnesses.json",
-}
 
 
 def is_configuration(name: bytes) -> bool:
@@ -82,17 +71,6 @@ def holds_training_state(listing: Listing) -> bool:
     )
 
 
-def is_home(tree: Tree, path: bytes, listing: Listing, *, has_hub: bool) -> bool:
-    """Whether this is a whole `$HF_HOME`: credentials, configuration and several caches beside each other."""
-    if any(listing.get(name) == stat.S_IFREG for name in _CREDENTIALS):
-        return True
-    if listing.get(b"accelerate") == stat.S_IFDIR and has_default_configuration(
-        tree.listing(join(path, b"accelerate"))
-    ):
-        return True
-    return has_hub and any(listing.get(name) == stat.S_IFDIR for name in _OF_A_HOME)
-
-
 def has_default_configuration(listing: Listing) -> bool:
     """Whether accelerate's own configuration file is among these names."""
     return any(listing.get(name) == stat.S_IFREG for name in _DEFAULT_CONFIGURATION)
@@ -110,6 +88,7 @@ def is_irreplaceable(path: bytes, listing: Listing) -> bool:
         or holds_training_state(listing)
         or has_default_configuration(listing)
         or _holds_saved_dataset(listing)
+        or _is_below_local(path, listing)
         or any(listing.get(name) == stat.S_IFREG for name in _CREDENTIALS)
     )
 
@@ -133,6 +112,10 @@ def _is_configuration_only(_tree: Tree, _path: bytes, listing: Listing) -> bool:
 
 def _is_saved_dataset(_tree: Tree, _path: bytes, listing: Listing) -> bool:
     return _holds_saved_dataset(listing)
+
+
+def _is_below_local(path: bytes, listing: Listing) -> bool:
+    return path.endswith(b"/" + BELOW) and speaks_of_downloads(listing)
 
 
 def _holds_saved_dataset(listing: Listing) -> bool:

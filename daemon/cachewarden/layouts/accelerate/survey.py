@@ -14,17 +14,14 @@ from cachewarden.layouts.accelerate.checkpoints import Checkpoint, expendable
 from cachewarden.layouts.accelerate.loose import together
 from cachewarden.layouts.accelerate.lost import DEEPEST, holds_checkpoints, keep_for
 from cachewarden.layouts.accelerate.shapes import (
-    HOME_FURNITURE,
     Listing,
     Shape,
     has_default_configuration,
     is_configuration,
-    is_home,
     is_prepared,
     shape_of,
 )
 from cachewarden.layouts.base import FURNITURE, Context, directories, join, open_elsewhere, read_names
-from cachewarden.layouts.hub import HubLayout
 from cachewarden.layouts.plain import plain_claim
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost, KeepReason
@@ -33,7 +30,6 @@ from cachewarden_policies.reasons import Cost, KeepReason
 # that, what can be made again goes with its directory, and only the rest is looked for, everywhere.
 _DEPTH = 4
 
-_HUB = HubLayout()
 _LOST = frozenset({Shape.CHECKPOINT, Shape.CONFIGURATION, Shape.DATASET})
 
 
@@ -41,7 +37,6 @@ class Rest(Enum):
     """What becomes of children that are like nothing we know."""
 
     PLAIN = "entries"
-    FOREIGN = "strangers among caches that are not all ours"
     CHECKPOINT = "part of what cannot be made again"
     PROJECT = "a project's state"
 
@@ -49,7 +44,6 @@ class Rest(Enum):
 # A shape that says little is not believed in a place where most things must stay.
 _IGNORED = {
     Rest.PLAIN: frozenset[Shape](),
-    Rest.FOREIGN: frozenset({Shape.PREPARED}),
     Rest.PROJECT: frozenset({Shape.PREPARED}),
     Rest.CHECKPOINT: frozenset(Shape) - {Shape.CHECKPOINT},
 }
@@ -63,7 +57,6 @@ class Survey:
     shared: list[SharedClaim] = field(default_factory=list)
     foreign: list[Foreign] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    strangers: list[bytes] = field(default_factory=list)
     checkpoints: list[Checkpoint] = field(default_factory=list)
     known: bool = False
     unseen: bool = False
@@ -74,7 +67,6 @@ class Survey:
         self.shared += other.shared
         self.foreign += other.foreign
         self.warnings += other.warnings
-        self.strangers += other.strangers
         self.checkpoints += other.checkpoints
         self.known |= other.known
         self.unseen |= other.unseen
@@ -86,7 +78,7 @@ def has_known_part(tree: Tree, at: bytes, recognised: Callable[[Tree, bytes], bo
     `recognised` says whether some other layout knows a directory.
     """
     listing = tree.listing(at)
-    if b"checkpoints" in directories(listing) or is_home(tree, at, listing, has_hub=False):
+    if b"checkpoints" in directories(listing):
         return True
     nothing = Context(0, nested=lambda tree, at: Split("") if recognised(tree, at) else None)
     return any(
@@ -98,10 +90,6 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
     """Everything in `at`, which is no entry itself; below the top, only if something in it is known."""
     found = Survey()
     listing = tree.listing(at)
-    hub = listing.get(b"hub") == stat.S_IFDIR and _HUB.recognises(tree, join(at, b"hub"))
-    if rest is Rest.PLAIN and is_home(tree, at, listing, has_hub=hub):
-        rest = Rest.FOREIGN
-        found.known = True
     if at.rpartition(b"/")[2] == b"checkpoints":
         rest = Rest.CHECKPOINT
         found.known = True
@@ -126,9 +114,6 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
 
 def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int) -> Survey:
     found = Survey()
-    if rest is Rest.FOREIGN and path.rpartition(b"/")[2] in HOME_FURNITURE:
-        found.foreign.append(Foreign(path, known=True))
-        return found
     listing = read_names(tree, path)
     if listing is None:  # it may hold anything
         found.unseen = True
@@ -201,13 +186,12 @@ def _loose_files(tree: Tree, at: bytes, listing: Listing, rest: Rest, found: Sur
         found.claims += [_protected(join(at, name), "configuration") for name in configuration]
         listing = {name: kind for name, kind in listing.items() if name not in configuration}
     for name in listing:
-        if name in FURNITURE or (rest is Rest.FOREIGN and name in HOME_FURNITURE):
+        if name in FURNITURE:
             found.foreign.append(Foreign(join(at, name), known=True))
     names = [name for name in listing if name not in FURNITURE]
     if rest is not Rest.PLAIN:
         for name in names:
-            if rest is not Rest.FOREIGN or name not in HOME_FURNITURE:
-                _unknown(tree, join(at, name), listing[name], rest, found)
+            _unknown(tree, join(at, name), listing[name], rest, found)
         return
     for group in together(names):
         claim = plain_claim(tree, join(at, group[0]), listing[group[0]])
@@ -217,12 +201,7 @@ def _loose_files(tree: Tree, at: bytes, listing: Listing, rest: Rest, found: Sur
 
 
 def _unknown(tree: Tree, path: bytes, kind: int, rest: Rest, found: Survey) -> None:
-    name = path.rpartition(b"/")[2]
-    if rest is Rest.FOREIGN:
-        found.foreign.append(Foreign(path, known=name in HOME_FURNITURE))
-        if name not in HOME_FURNITURE:
-            found.strangers.append(path)
-    elif rest is Rest.PLAIN:
+    if rest is Rest.PLAIN:
         found.claims.append(replace(plain_claim(tree, path, kind), layout="accelerate"))
     else:
         found.claims.append(_protected(path, "checkpoint" if rest is Rest.CHECKPOINT else "project"))
