@@ -8,6 +8,7 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
+from typing import Self
 
 from cachewarden.kernel.lstat_many import Plain
 
@@ -65,6 +66,29 @@ class Sums:
         self._other_mtime = self._other_ctime = 0
         self._directory_mtime = self._directory_ctime = 0
         self._linked: set[tuple[int, int]] | None = None  # most trees have no hard links at all
+
+    def values(self) -> tuple[int, ...]:
+        """All of them but which hard-linked inodes `add` met, to be compared and kept; see `of_values`."""
+        return (
+            self.bytes,
+            self.files,
+            self.inodes,
+            self.newest_ns,
+            self.atime_ns,
+            self._other_mtime,
+            self._other_ctime,
+            self._directory_mtime,
+            self._directory_ctime,
+        )
+
+    @classmethod
+    def of_values(cls, values: Sequence[int]) -> Self:
+        """Sums from what `values` gave."""
+        made = cls()
+        made.bytes, made.files, made.inodes, made.newest_ns, made.atime_ns = values[:5]
+        made._other_mtime, made._other_ctime = values[5:7]
+        made._directory_mtime, made._directory_ctime = values[7:9]
+        return made
 
     @property
     def mtime_ns(self) -> int:

@@ -1,5 +1,16 @@
-"""Measuring: one walk over a location, and the inventory that comes of it."""
+"""Measuring: a walk over a location, or over what changed in it, and the inventory that comes of it."""
 
-from cachewarden.scan.measure import scan
+from cachewarden.scan.measure import facts_of, remember, scan
+from cachewarden.scan.remembered import Again, Changed, Facts, Remembered, changes, measure_again
 
-__all__ = ["scan"]
+__all__ = [
+    "Again",
+    "Changed",
+    "Facts",
+    "Remembered",
+    "changes",
+    "facts_of",
+    "measure_again",
+    "remember",
+    "scan",
+]

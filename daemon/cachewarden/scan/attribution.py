@@ -25,7 +25,7 @@ def attribute(split: Split, regions: Regions, tally: Tally, root: tuple[int, int
         dev=root[0],
         ino=root[1],
         layout=split.layout,
-        entries=tuple(_entry(split, account) for account in accounts.entries),
+        entries=tuple(entry_of(split, account) for account in accounts.entries),
         shares=shares,
         foreign=tuple(
             (foreign, accounts.foreign[index].bytes) for index, foreign in enumerate(split.foreign)
@@ -81,7 +81,8 @@ def _is_one_shared(found: list[Region]) -> bool:
     return {(region.kind, region.index) for region in found} == {(Kind.SHARED, found[0].index)}
 
 
-def _entry(split: Split, account: Account) -> Entry:
+def entry_of(split: Split, account: Account) -> Entry:
+    """The entry that an account makes."""
     dev, ino, owner = account.root
     measure = Measure(
         bytes=account.attributed.bytes,

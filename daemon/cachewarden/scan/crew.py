@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import BinaryIO, Self
 
+from cachewarden.scan.directories import Directories
 from cachewarden.scan.tally import Tally
 from cachewarden.scan.walk import Task, Walk
 from cachewarden_policies.globs import Globs
@@ -30,6 +31,7 @@ _RUN = "from cachewarden.scan.crew import help_out; help_out()"
 class _Orders:
     root_fd: int
     exclude: Globs | None
+    settled_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +41,12 @@ class _Answer:
 
 
 class Crew:
-    """Helpers for one walk below `root_fd`. Use as a context manager: none outlives it."""
+    """Helpers for one walk below `root_fd`. Use as a context manager: none outlives it.
 
-    def __init__(self, root_fd: int, size: int, exclude: Globs | None) -> None:
+    With `settled_ns`, they note directories too, see `Directories`.
+    """
+
+    def __init__(self, root_fd: int, size: int, exclude: Globs | None, settled_ns: int | None = None) -> None:
         self.backlog: list[Task] = []
         self._idle: list[subprocess.Popen[bytes]] = []
         self._busy: dict[subprocess.Popen[bytes], Task] = {}
@@ -50,7 +55,7 @@ class Crew:
                 self._idle.append(_hire(root_fd))
         for helper in self._idle:
             with suppress(BrokenPipeError):  # it will be found dead when it is given work
-                _send(helper, _Orders(root_fd, exclude))
+                _send(helper, _Orders(root_fd, exclude, settled_ns))
 
     def __enter__(self) -> Self:
         return self
@@ -144,7 +149,8 @@ def help_out() -> None:
 
 
 def _do(orders: _Orders, task: Task) -> _Answer:
-    tally, left = Tally(), []
+    noted = None if orders.settled_ns is None else Directories(orders.settled_ns)
+    tally, left = Tally(directories=noted), []
     with Walk(orders.root_fd, tally, orders.exclude) as walk:
         walk.start(task)
         walk.run(_BUDGET)

@@ -10,7 +10,9 @@ from cachewarden.kernel.statx import mount_id
 from cachewarden.mountinfo import own_mounts, relative
 from cachewarden.scan.attribution import attribute
 from cachewarden.scan.crew import Crew
+from cachewarden.scan.directories import Directories
 from cachewarden.scan.regions import ROOT, Regions
+from cachewarden.scan.remembered.value import Facts, Remembered
 from cachewarden.scan.tally import Tally
 from cachewarden.scan.walk import Walk
 from cachewarden_policies.globs import Globs
@@ -42,17 +44,44 @@ def scan(
     Claims of which nothing is left are not in the inventory. Things that vanish during the walk do
     not count. Raises LocationUnavailableError when the root itself is gone or does not answer.
     """
-    regions = Regions(split, trash_names, _mounts_below(root_fd))
-    tally = Tally()
+    facts = facts_of(root_fd, trash_names, exclude)
+    regions, tally = _walked(root_fd, split, facts, Tally(), progress, processes)
+    return attribute(split, regions, tally, _root(root_fd))
+
+
+def remember(
+    root_fd: int, split: Split, facts: Facts, settled_ns: int, progress: Progress | None = None
+) -> Remembered:
+    """The same as `scan`, to be gone on with by `measure_again`. `settled_ns` as for `Directories`."""
+    tally = Tally(directories=Directories(settled_ns))
+    regions, tally = _walked(root_fd, split, facts, tally, progress)
+    inventory = attribute(split, regions, tally, _root(root_fd))
+    return Remembered(facts, split, regions, tally, inventory, frozenset(range(len(regions.numbered))))
+
+
+def facts_of(root_fd: int, trash_names: Collection[bytes], exclude: Globs | None) -> Facts:
+    """What a measure depends on beside the tree, at this moment. Raises LocationUnavailableError."""
+    return Facts(tuple(trash_names), exclude, tuple(_mounts_below(root_fd)), _root(root_fd))
+
+
+def _walked(
+    root_fd: int,
+    split: Split,
+    facts: Facts,
+    tally: Tally,
+    progress: Progress | None,
+    processes: int | None = None,
+) -> tuple[Regions, Tally]:
+    regions = Regions(split, facts.trash, facts.mounts)
     size = processes or min(len(os.sched_getaffinity(0)), _MOST)
-    with Walk(root_fd, tally, exclude) as walk:
+    settled_ns = None if tally.directories is None else tally.directories.settled_ns
+    with Walk(root_fd, tally, facts.exclude) as walk:
         _start(walk, tally, regions)
         _walk_alone(walk, tally, progress, _ALONE if size > 1 else None)
         if not walk.idle:
-            with Crew(root_fd, size - 1, exclude) as crew:
+            with Crew(root_fd, size - 1, facts.exclude, settled_ns) as crew:
                 _walk_together(walk, crew, tally, progress)
-    found = _root(root_fd)
-    return attribute(split, regions, tally, (found.st_dev, found.st_ino))
+    return regions, tally
 
 
 def _start(walk: Walk, tally: Tally, regions: Regions) -> None:
@@ -82,14 +111,14 @@ def _walk_together(walk: Walk, crew: Crew, tally: Tally, progress: Progress | No
             progress(tally.found_files, tally.found_bytes)
 
 
-def _root(root_fd: int) -> os.stat_result:
+def _root(root_fd: int) -> tuple[int, int]:
     try:
         found = os.fstat(root_fd)
     except OSError as error:
         raise LocationUnavailableError(f"the location does not answer: {error.strerror}") from error
     if found.st_nlink == 0:
         raise LocationUnavailableError(f"the location was removed: {os.strerror(errno.ENOENT)}")
-    return found
+    return found.st_dev, found.st_ino
 
 
 def _mounts_below(root_fd: int) -> list[bytes]:

@@ -27,11 +27,12 @@ class Kind(Enum):
 class Region:
     """`index` points into the split's claims, shared or foreign; -1 for the trash and for the rest.
 
-    `parent` is the number of the region around it, None for the outermost.
+    `path` is where it begins; `parent` the number of the region around it, None for the outermost.
     """
 
     kind: Kind
     index: int
+    path: bytes = b""
     parent: int | None = None
 
 
@@ -51,6 +52,16 @@ class Node:
         return here
 
 
+def numbers(node: Node) -> Iterator[int]:
+    """The regions that begin at a node or below it."""
+    waiting = [node]
+    while waiting:
+        here = waiting.pop()
+        if here.region is not None:
+            yield here.region
+        waiting += here.children.values()
+
+
 class Regions:
     """The numbered regions of a split, and the tree of names that leads to them.
 
@@ -65,7 +76,7 @@ class Regions:
             node = self.tree.beneath(path)
             if node.region is None:
                 node.region = len(self.numbered)
-                self.numbered.append(Region(kind, index))
+                self.numbered.append(Region(kind, index, path))
         for path in mounts:
             self.tree.beneath(path).mounted = True
         self._find_parents()
@@ -77,6 +88,24 @@ class Regions:
             region = self.numbered[here]
             yield region
             here = region.parent
+
+    def node(self, path: bytes) -> Node | None:
+        """The node of a relative path, None where no region begins there or below."""
+        here: Node | None = self.tree
+        for part in os.fsdecode(path).split("/") if path else ():
+            here = here.children.get(part) if here is not None else None
+        return here
+
+    def covering(self, path: bytes) -> int:
+        """The number of the region that what lies at a relative path belongs to."""
+        here: Node | None = self.tree
+        number = ROOT if self.tree.region is None else self.tree.region
+        for part in os.fsdecode(path).split("/") if path else ():
+            here = here.children.get(part) if here is not None else None
+            if here is None:
+                break
+            number = number if here.region is None else here.region
+        return number
 
     def _find_parents(self) -> None:
         # A stack and not recursion: a layout may claim something a thousand levels down.

@@ -5,6 +5,7 @@ import stat
 from dataclasses import dataclass, field
 
 from cachewarden.kernel.lstat_many import Plain
+from cachewarden.scan.directories import Directories
 from cachewarden.sums import BLOCK, Sums, allocated
 
 
@@ -33,7 +34,7 @@ class Tally:
     Inodes with several names are in `linked` alone, by (device, inode); the regions' sums have only
     their times. `roots` are (device, inode, owner) of what was found at a region's own path.
     `unreadable` and `mounts` say which region they lie in. `found_files` and `found_bytes` are for
-    a progress display: they count each name.
+    a progress display: they count each name. `directories` is None where nobody wants to know them.
     """
 
     sums: dict[int, Sums] = field(default_factory=dict)
@@ -44,6 +45,7 @@ class Tally:
     excluded: set[int] = field(default_factory=set)
     found_files: int = 0
     found_bytes: int = 0
+    directories: Directories | None = None
 
     def of(self, region: int) -> Sums:
         """The region's sums."""
@@ -63,6 +65,12 @@ class Tally:
             sums.count(size, files, 1)
         self.found_files += files
         self.found_bytes += size
+
+    def add_directory(self, region: int, path: str | None, found: os.stat_result) -> None:
+        """Count a directory; `path` is relative to the location, None where it is too long."""
+        self.add(region, found)
+        if self.directories is not None:
+            self.directories.add(region, path, found)
 
     def add_plain(self, region: int, plain: Plain) -> None:
         """Count regular files with one link each."""
@@ -86,6 +94,8 @@ class Tally:
         self.excluded |= other.excluded
         self.found_files += other.found_files
         self.found_bytes += other.found_bytes
+        if self.directories is not None and other.directories is not None:
+            self.directories.merge(other.directories)
 
     def _link(self, inode: tuple[int, int], linked: Linked) -> None:
         known = self.linked.get(inode)

@@ -10,6 +10,7 @@ by path from the root would make a tree of 100,000 levels a trap.
 import errno
 import os
 import stat
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +18,7 @@ from typing import Self
 
 from cachewarden.kernel.lstat_many import CAPACITY, Look
 from cachewarden.kernel.openat2 import open_on_mount
+from cachewarden.scan.directories import LONGEST
 from cachewarden.scan.regions import ROOT, Node
 from cachewarden.scan.tally import Tally
 from cachewarden.tree import ABSENT, open_directory
@@ -46,18 +48,23 @@ class _Frame:
     fd: int
     inode: tuple[int, int]
     region: int
+    path: str | None  # None: longer than what the kernel takes at once
     pending: list[Step] = field(default_factory=list)
 
 
 class Walk:
     """A walk below `root_fd`, which stays the caller's, into `tally`.
 
-    `exclude` matches relative paths that are left out with all that is in them. Use as a context
-    manager, so that descriptors are closed when a walk is given up.
+    `exclude` matches relative paths that are left out with all that is in them. Regions that are not in
+    `only` are not entered where one begins (None: all are). Use as a context manager, so that descriptors
+    are closed when a walk is given up.
     """
 
-    def __init__(self, root_fd: int, tally: Tally, exclude: Globs | None) -> None:
+    def __init__(
+        self, root_fd: int, tally: Tally, exclude: Globs | None, only: Collection[int] | None = None
+    ) -> None:
         self.tally = tally
+        self._only = only
         self._root_fd = root_fd
         self._exclude = exclude
         self._stack: list[_Frame] = []
@@ -82,7 +89,7 @@ class Walk:
         region = ROOT if node.region is None else node.region
         frame, found = self._push("", fd, region)
         self.tally.at_root(region, found)
-        self.tally.add(region, found)
+        self.tally.add_directory(region, frame.path, found)
         frame.pending = self._list(frame, node)
 
     def start(self, task: Task) -> None:
@@ -129,7 +136,7 @@ class Walk:
         except OSError as error:
             self._could_not_enter(above, step, error)
             return
-        self.tally.add(region, found)
+        self.tally.add_directory(region, frame.path, found)
         if at_root:
             self.tally.at_root(region, found)
         try:
@@ -166,7 +173,11 @@ class Walk:
         except OSError:
             os.close(fd)
             raise
-        frame = _Frame(name, fd, (found.st_dev, found.st_ino), region)
+        above = self._stack[-1].path if self._stack else ""
+        path: str | None = f"{above}/{name}" if above else name
+        if above is None or len(path or "") > LONGEST:  # in characters: whoever asks for it learns the rest
+            path = None
+        frame = _Frame(name, fd, (found.st_dev, found.st_ino), region, path)
         self._stack.append(frame)
         return frame, found
 
@@ -261,6 +272,8 @@ class Walk:
                 path = base + os.fsencode(entry.name)
                 if self._exclude is not None and self._exclude.matches(path):
                     self.tally.excluded.add(frame.region)
+                    continue
+                if own and self._only is not None and region not in self._only:
                     continue
                 if entry.is_dir(follow_symlinks=False) and not (child and child.mounted):
                     steps.append((entry.name, region, own, child if child and child.children else None))

@@ -1,0 +1,7 @@
+"""Measuring again only what may have changed since a walk, and keeping what was measured over a restart."""
+
+from cachewarden.scan.remembered.again import Again, measure_again
+from cachewarden.scan.remembered.changed import Changed, changes
+from cachewarden.scan.remembered.value import Facts, Remembered
+
+__all__ = ["Again", "Changed", "Facts", "Remembered", "changes", "measure_again"]
