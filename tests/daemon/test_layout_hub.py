@@ -3,7 +3,20 @@
 import os
 
 import pytest
-from tests.daemon.layout_trees import LONG_AGO, NOW, A, B, C, blob, claims, divide, link, put, repository
+from tests.daemon.layout_trees import (
+    HASH,
+    LONG_AGO,
+    NOW,
+    A,
+    B,
+    C,
+    blob,
+    claims,
+    divide,
+    link,
+    put,
+    repository,
+)
 
 from cachewarden_policies.policy import DAY, HOUR
 from cachewarden_policies.reasons import KeepReason
@@ -237,3 +250,53 @@ def test_a_blob_that_an_nfs_client_holds_open_keeps_the_repository(root):
     """The reader may be on another machine."""
     put(repository(root, REPO, A, B) + b"/blobs/.nfs0001")
     assert {each.keep for each in divide(root).claims} == {KeepReason.IN_USE}
+
+
+@pytest.mark.parametrize("commits", [(A,), (A, B)], ids=["one revision", "two revisions"])
+def test_what_the_client_makes_for_a_moment_is_no_blob(root, commits):
+    """Young, it is left to its maker; old, its maker is gone, and it goes without the repository."""
+    repo = repository(root, REPO, *commits)
+    young = (b"tmp_01234567-89ab-cdef-0123-456789abcdef", b".e.1a2b3c4d.new", b".e.1a2b3c4d.old")
+    for name in young:
+        put(repo + b"/blobs/" + name, mtime_ns=NOW - HOUR)
+    shared = repo + b"/blobs/.e.1a2b3c4d.shared"
+    link(shared, b"../../blobs/ab/" + HASH)
+    os.utime(shared, ns=(NOW, NOW), follow_symlinks=False)
+    found = claims(divide(root))
+    assert len(found) == len(commits)
+    assert not any(path.endswith(young) for each in found.values() for path in each.paths)
+    for name in young:
+        os.utime(repo + b"/blobs/" + name, ns=(LONG_AGO, LONG_AGO))
+    partial = claims(divide(root))[REPO + b"@partial"]
+    assert set(partial.paths) == {REPO + b"/blobs/" + name for name in young}
+    assert partial.partial
+
+
+def test_a_cache_whose_last_repository_went_is_a_hub_cache_still(root):
+    """Its lock files are no entries: the next download takes them, and may hold one already."""
+    put(root + b"/.locks/" + REPO + b"/etag.lock", b"")
+    put(root + b"/CACHEDIR.TAG")
+    found = divide(root)
+    assert (found.layout, found.claims, found.warnings) == ("hub", (), ())
+
+
+def test_a_revision_without_a_reference_is_as_good_as_any(root):
+    """Whoever downloads a commit by its hash leaves no reference: none does not mean unused."""
+    repository(root, REPO, A, B)
+    repository(root, b"models--o--pinned")
+    os.unlink(root + b"/models--o--pinned/refs/main")
+    found = claims(divide(root))
+    assert set(found) == {REPO + b"@" + A, REPO + b"@" + B, b"models--o--pinned"}
+    assert not any(each.stale for each in found.values())
+
+
+@pytest.mark.parametrize("kind", [b"models", b"datasets", b"spaces", b"kernels"])
+@pytest.mark.parametrize("commits", [(A,), (A, B)], ids=["one revision", "two revisions"])
+def test_a_repository_of_an_older_client_or_another_program_is_one_too(root, kind, commits):
+    """No file lists, no markers of absent files, no locks: hub 0.24, llama.cpp."""
+    repo = kind + b"--org--name"
+    for commit in commits:
+        blob(root + b"/" + repo, b"only" + commit[:4], commit)
+    put(root + b"/" + repo + b"/refs/main", commits[0] + b"\n")
+    names = {repo} if len(commits) == 1 else {repo + b"@" + commit for commit in commits}
+    assert set(claims(divide(root))) == names

@@ -17,7 +17,8 @@ from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost
 
 _REPO = re.compile(rb"(models|datasets|spaces|kernels)--.+", re.DOTALL)
-_KNOWN = FURNITURE | {b".locks", b"version.txt", b"version_diffusers_cache.txt"}
+_LOCKS = b".locks"
+_KNOWN = FURNITURE | {_LOCKS, b"version.txt", b"version_diffusers_cache.txt"}
 
 
 class HubLayout:
@@ -26,7 +27,7 @@ class HubLayout:
     name = "hub"
     shape = (
         "`models--*`, `datasets--*`, `spaces--*` or `kernels--*` with `blobs`, `refs`, `snapshots`, `trees` "
-        "or `.no_exist` in it; or a marked shared store"
+        "or `.no_exist` in it; or a marked shared store; or locks of such repositories"
     )
     unit = "a repository; with two or more snapshots in it, one revision"
     locks = "every file in `.locks/REPO/`, and the payload's own lock in the shared store"
@@ -34,7 +35,7 @@ class HubLayout:
         "`.locks`, the shared store's marker and lock files, payloads whose list of users is missing, "
         "everything that is no repository"
     )
-    checked = "huggingface_hub 2.4.0"
+    checked = "huggingface_hub 0.24.7, 0.36.0, 1.33.0, 2.4.0; llama.cpp `hf-cache.cpp`"
     kinds: Mapping[str, Kind] = {
         "repo": Kind(Cost.DOWNLOAD, "the repository's directory, in one rename"),
         "revision": Kind(
@@ -51,11 +52,19 @@ class HubLayout:
     }
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
-        """A directory with a repository in it, or with a marked shared store."""
+        """A directory with a repository in it, with a marked shared store, or with the locks of repositories.
+
+        Locks stay when the last repository went: the next download takes them.
+        """
         listing = tree.listing(at)
         repos = (join(at, name) for name in directories(listing) if _REPO.fullmatch(name))
-        return any(tree.listing(path) and is_repo_shaped(tree, path) for path in repos) or (
-            listing.get(b"blobs") == stat.S_IFDIR and is_store(tree, join(at, b"blobs"))
+        return (
+            any(tree.listing(path) and is_repo_shaped(tree, path) for path in repos)
+            or (listing.get(b"blobs") == stat.S_IFDIR and is_store(tree, join(at, b"blobs")))
+            or (
+                listing.get(_LOCKS) == stat.S_IFDIR
+                and any(_REPO.fullmatch(name) for name in directories(tree.listing(join(at, _LOCKS))))
+            )
         )
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:

@@ -100,7 +100,8 @@ def _read(hub: Hub, name: bytes) -> _Repo:
     path = join(hub.at, name)
     directory = join(path, b"blobs")
     listing = hub.tree.listing(directory)
-    partials = find_partials(hub.tree, directory, files(listing), hub.context)
+    names = [name for name, kind in listing.items() if kind in (stat.S_IFREG, stat.S_IFLNK)]
+    partials = find_partials(hub.tree, directory, names, hub.context)
     payload_of = {}
     for blob, kind in listing.items():
         text = hub.tree.readlink(join(directory, blob)) if kind == stat.S_IFLNK and hub.store else None
