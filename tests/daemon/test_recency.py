@@ -5,7 +5,15 @@ from dataclasses import dataclass
 import pytest
 
 from cachewarden.inventory import Measure
-from cachewarden.recency import atime_usable, changed_ns, last_use, learning, recency_source
+from cachewarden.recency import (
+    Confidence,
+    atime_usable,
+    changed_ns,
+    confidence,
+    last_use,
+    learning,
+    recency_source,
+)
 from cachewarden_policies.policy import DAY, HOUR, MINUTE, SECOND
 from cachewarden_policies.reasons import LastUseSource
 
@@ -67,6 +75,43 @@ def test_a_recorded_stamp_does_not_outlive_the_stamp():
 def test_of_equally_new_evidence_the_more_trusted_names_the_source():
     known = Known(last_use_ns=NOW - 7 * DAY, last_use_source=LastUseSource.OPENS)
     assert used(measured(mtime=7, atime=7), known, "strictatime") == (7, LastUseSource.OPENS)
+
+
+@pytest.mark.parametrize(
+    ("atime", "counts"),
+    [(6, 6), (5, 30), (3, 30), (2, 30), (1, 1)],
+    ids=["before it came", "as it came", "while it was there", "as it left", "after it left"],
+)
+def test_an_access_time_from_when_an_indexer_was_there_proves_no_use(atime, counts):
+    """Then the one before it counts."""
+    known = Known(passing=(NOW - 5 * DAY, NOW - 2 * DAY, NOW - 30 * DAY))
+    assert used(measured(atime=atime), known, "relatime") == (counts, LastUseSource.RELATIME)
+    assert used(measured(atime=atime), known, "noatime") == (40, LastUseSource.STAMPS)
+
+
+def test_who_opened_an_entry_while_an_indexer_was_there_counts():
+    known = Known(
+        last_use_ns=NOW - 4 * DAY,
+        last_use_source=LastUseSource.OPENS,
+        passing=(NOW - 5 * DAY, NOW - 2 * DAY, NOW - 30 * DAY),
+    )
+    assert used(measured(atime=3), known, "strictatime") == (4, LastUseSource.OPENS)
+
+
+def test_an_indexer_that_came_before_any_access_time_was_known_leaves_the_stamps():
+    known = Known(passing=(NOW - 5 * DAY, NOW - 2 * DAY, 0))
+    assert used(measured(atime=3), known, "strictatime") == (40, LastUseSource.STAMPS)
+
+
+@pytest.mark.parametrize("source", LastUseSource)
+def test_each_source_says_how_sure_it_is(source):
+    assert confidence(source, None).sentence
+    exact = confidence(source, "fanotify") is Confidence.EXACT
+    assert exact is (source is LastUseSource.OPENS)
+
+
+def test_a_sample_is_less_sure_than_an_open():
+    assert confidence(LastUseSource.OPENS, "proc") is Confidence.SAMPLED
 
 
 def test_the_newer_of_mtime_and_ctime_counts():

@@ -17,7 +17,7 @@ from cachewarden.mountinfo import mount_of
 from cachewarden.openers.book import Book, Moment
 from cachewarden.openers.channel import Channel, Opening
 from cachewarden.openers.forms import Form
-from cachewarden.openers.lastuses import NO_NEWS, News, Recent, save_news
+from cachewarden.openers.lastuses import NO_NEWS, News, Recent
 from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.looks import Look, Site, look
 from cachewarden.openers.memory import Memory, NoMemory
@@ -27,8 +27,6 @@ from cachewarden.openers.setting import Setting
 from cachewarden.openers.shelf import Shelf
 from cachewarden.report import Holder
 from cachewarden_policies.policy import DAY
-
-_SEEN_BY = "fanotify"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +61,7 @@ class OpenerFeed:
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
         self._notices: list[str] = []
-        self._memory = memory or NoMemory()
-        self._shelf = Shelf(self._memory)
+        self._shelf = Shelf(memory or NoMemory())
         self._reader = Reader(self.drain, lambda: self.save(every=False), self.sweep)
 
     def start(self) -> None:
@@ -270,7 +267,8 @@ class OpenerFeed:
             return list(self._channels.values())
 
     def sweep(self) -> None:
-        """Forget processes that have ended, and save all."""
+        """Save all, and forget processes that have ended."""
+        self.save()
         boot_ns = self._clock.monotonic_ns()
         self._shelf.sweep(boot_ns)
         for each in self._all_located():
@@ -278,7 +276,6 @@ class OpenerFeed:
                 each.book.sweep(boot_ns, alive, each.look.entries)
         for channel in self._all_channels():
             channel.sweep(alive)
-        self.save()
 
     def save(self, *, every: bool = True) -> None:
         """Bring what changed since the last time to the ledger.
@@ -291,9 +288,7 @@ class OpenerFeed:
             with each.channel.lock:
                 changes.append(each.book.take_unsaved())
                 news[each.book.key] = each.book.uses.take_news(every=every)
-        now_ns = self._clock.wall_ns()
-        self._shelf.save(changes, now_ns)
-        save_news(self._memory, _SEEN_BY, news, now_ns)
+        self._shelf.save(changes, news, self._clock.wall_ns())
 
     def _all_located(self) -> list[_Located]:
         with self._lock:

@@ -63,6 +63,8 @@ class LastUses:
         self._kept_ns: dict[bytes, int] = {}
         self._unsaved: set[bytes] = set()
         self._passed: dict[bytes, Passing] = {}
+        self._passed_kept_ns: dict[bytes, int] = {}
+        self._passed_unsaved: set[bytes] = set()
         self._atimes: Mapping[bytes, int] = {}
 
     def note(self, entry: bytes, use: Recent) -> None:
@@ -74,10 +76,13 @@ class LastUses:
 
     def passed(self, entry: bytes, since_ns: int, now_ns: int) -> None:
         """It was opened by a program that does not count, between two moments of the wall clock."""
+        before_ns = self._atimes.get(entry, 0)
         known = self._passed.get(entry)
-        since_ns = known.ns if known is not None else since_ns - _TICK_NS
-        before_ns = known.atime_ns if known is not None else self._atimes.get(entry, 0)
-        self._passed[entry] = Passing(since_ns, now_ns + _PASSING_NS, before_ns)
+        if known is None or before_ns > known.until_ns:
+            known = Passing(since_ns - _TICK_NS, 0, before_ns)
+        self._passed[entry] = known._replace(until_ns=now_ns + _PASSING_NS)
+        if now_ns + _PASSING_NS - self._passed_kept_ns.get(entry, 0) >= SLACK_NS:
+            self._passed_unsaved.add(entry)
 
     def measured(self, atimes: Mapping[bytes, int]) -> None:
         """The access times of the entries at the last look."""
@@ -94,10 +99,12 @@ class LastUses:
 
     def forget_all_but(self, entries: Collection[bytes]) -> None:
         """Forget uses of what is no entry any more."""
-        for entry in self._recent.keys() - set(entries):
-            del self._recent[entry]
-            self._kept_ns.pop(entry, None)
-            self._unsaved.discard(entry)
+        kept = set(entries)
+        for known in (self._recent, self._kept_ns, self._passed, self._passed_kept_ns):
+            for entry in known.keys() - kept:
+                del known[entry]
+        self._unsaved &= kept
+        self._passed_unsaved &= kept
 
     def take_news(self, *, every: bool) -> News:
         """What the ledger has not got, once. Unless `every` of it is asked for, only what is worth a write:
@@ -108,7 +115,7 @@ class LastUses:
         used = {name: self._recent[name] for name in due}
         self._unsaved = self._unsaved - due
         self._kept_ns |= {name: use.ns for name, use in used.items()}
-        passed: dict[bytes, Passing] = {}
-        if every:
-            passed, self._passed = self._passed, {}
+        passed = {name: self._passed[name] for name in self._passed_unsaved}
+        self._passed_unsaved = set()
+        self._passed_kept_ns |= {name: passing.until_ns for name, passing in passed.items()}
         return News(used, passed)

@@ -1,13 +1,15 @@
 """Books on their way: of locations that are away for now, and what the ledger remembers of the last start."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from cachewarden.clock import boot_id
 from cachewarden.openers.book import Book
+from cachewarden.openers.lastuses import News, save_news
 from cachewarden.openers.memory import Memory, Row
 from cachewarden.openers.processes import alive
 
+_SEEN_BY = "fanotify"
 Changes = tuple[list[Row], list[Row]]  # rows to be written, rows to be removed
 
 
@@ -43,8 +45,11 @@ class Shelf:
             for book in self._books.values():
                 book.sweep(boot_ns, alive, ())
 
-    def save(self, changes: Iterable[Changes], now_ns: int) -> None:
-        """Bring these changes and those of what lies here to the ledger. `now_ns` is the wall clock."""
+    def save(self, changes: Iterable[Changes], news: Mapping[str, News], now_ns: int) -> None:
+        """Bring these changes, and news by location, and those of what lies here to the ledger.
+
+        `now_ns` is the wall clock.
+        """
         put: list[Row] = []
         drop: list[Row] = []
         with self._lock:
@@ -53,3 +58,5 @@ class Shelf:
                 drop += gone
             if put or drop:
                 self._memory.save(self._boot_id, put, drop, now_ns)
+            here = {key: book.uses.take_news(every=True) for key, book in self._books.items()}
+            save_news(self._memory, _SEEN_BY, {**news, **here}, now_ns)
