@@ -58,6 +58,11 @@ def seen_exactly(opens: Opens, key: str) -> bool:
     return opens.form(key).value in ("filesystem", "directories")
 
 
+def every_open_is_seen(opens: Opens, key: str) -> bool:
+    """Whether an open in a location is seen whatever is opened, new directories included."""
+    return opens.form(key).value == "filesystem"
+
+
 def record_news(ledger: Ledger, opens: Opens, spec: LocationSpec, now_ns: int) -> frozenset[bytes]:
     """Bring the opens that were seen to the ledger; the entries that they are of.
 

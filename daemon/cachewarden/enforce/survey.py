@@ -1,31 +1,25 @@
 """Looking at one location: what is in it, how old, how well we know it, and what must not go.
 
-A survey opens the location, lets its layout split it, measures it, and joins what the ledger and the
-pins remember. It changes nothing on the disk; the ledger learns which entries were seen.
+A survey joins what was measured in it with what the ledger and the pins remember. It changes nothing on
+the disk; the ledger learns which entries were seen.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from cachewarden import layouts, recency
+from cachewarden import recency
 from cachewarden.enforce.guards import Guards, lease_trusted, veto_of
 from cachewarden.enforce.root import open_root
 from cachewarden.errors import LocationUnavailableError
-from cachewarden.evict import TRASH_NAME
 from cachewarden.inventory import Entry, Inventory
 from cachewarden.kernel import statfs
 from cachewarden.ledger import Ledger, Record
 from cachewarden.mountinfo import AtimeMode, Mount, atime_mode, mount_of
 from cachewarden.paths import show
-from cachewarden.scan import scan
 from cachewarden.spec import LocationSpec
-from cachewarden.tree import Tree
 from cachewarden_policies import situation
-from cachewarden_policies.globs import compile_globs
-
-Progress = Callable[[LocationSpec, int, int], None]  # location, files and bytes so far
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,38 +65,16 @@ def opened(spec: LocationSpec, trusted: frozenset[int]) -> Iterator[tuple[int, M
         os.close(root_fd)
 
 
-def take_inventory(
-    spec: LocationSpec, root_fd: int, now_ns: int, progress: Progress | None = None
-) -> Inventory:
-    """Split the location by its layout and measure it. Raises LocationUnavailableError, LayoutError."""
-    tree = Tree(root_fd)
-    context = layouts.Context(
-        now_ns=now_ns,
-        partial_max_idle=spec.policy.partial_max_idle,
-        keep_checkpoints=spec.evict_checkpoints,
-    )
-    split = layouts.split(tree, spec.layout, context)
-    inventory = scan(
-        root_fd,
-        split,
-        trash_names=(TRASH_NAME,),
-        exclude=compile_globs(spec.policy.exclude) if spec.policy.exclude else None,
-        progress=(lambda files, size: progress(spec, files, size)) if progress else None,
-    )
-    return replace(inventory, aside=frozenset(tree.aside))
-
-
 def survey(
     spec: LocationSpec,
     opened_root: tuple[int, Mount],
     ledger: Ledger,
     guards: Guards,
     now_ns: int,
-    progress: Progress | None = None,
+    inventory: Inventory,
 ) -> Survey:
-    """Measure the location behind `opened_root` and judge what is in it. Raises as `take_inventory`."""
+    """Judge what was measured in the location behind `opened_root`."""
     root_fd, mount = opened_root
-    inventory = take_inventory(spec, root_fd, min(now_ns, guards.sure_ns), progress)
     seen = ledger.seen(
         spec,
         [(entry.name, entry.measure.bytes) for entry in inventory.entries],

@@ -12,6 +12,7 @@ from cachewarden.enforce.clockwatch import ClockWatch, Reading
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.measuring import Measuring
 from cachewarden.enforce.opens import Opens, record_news, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
@@ -85,6 +86,7 @@ class Surveyor:
 
     def __init__(self, means: Means) -> None:
         self.means = means
+        self.measuring = Measuring(means.clock, means.journal, means.changes, means.opens)
 
     @contextmanager
     def surveyed(
@@ -185,11 +187,12 @@ class Surveyor:
         return Guards(tuple(pins.active(time.sure_ns)), mounts, time.sure_ns)
 
     def survey(self, spec: LocationSpec, root: tuple[int, Mount], guards: Guards, now_ns: int) -> Survey:
-        """Survey one location whose root is open. Raises as `survey.survey`."""
+        """Survey one location whose root is open. Raises as `Measuring.inventory`."""
         opens = self.means.opens
         if opens is not None:
             record_news(self.means.ledger, opens, spec, now_ns)
-        found = survey(spec, root, self.means.ledger, guards, now_ns, self.means.journal.measured)
+        inventory = self.measuring.inventory(spec, root[0], min(now_ns, guards.sure_ns))
+        found = survey(spec, root, self.means.ledger, guards, now_ns, inventory)
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
         return found if opens is None else with_openers(found, opens, self.means.ledger, now_ns)
