@@ -16,8 +16,8 @@ _LOOKED_AT = 2
 def _shelves(tree: Tree, at: bytes) -> tuple[bytes, ...]:
     listing = tree.listing(at)
     home = listing.get(b"models") == stat.S_IFDIR and listing.get(b".internal") == stat.S_IFDIR
-    place = join(at, b"models") if home else at
-    names = [name for name in directories(tree.listing(place)) if not name.startswith(b".")]
+    place, listing = (join(at, b"models"), tree.listing(join(at, b"models"))) if home else (at, listing)
+    names = [name for name in directories(listing) if not name.startswith(b".")]
     publishers = [join(place, name) for name in names]
     # The first few tell whether it is one; a folder of 20,000 other things must not be searched.
     if not any(_is_publisher(tree, path) for path in (publishers if home else publishers[:_LOOKED_AT])):
