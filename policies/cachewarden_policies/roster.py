@@ -25,6 +25,7 @@ class Roster:
 
     def __init__(self, situation: Situation) -> None:
         self.now_ns = situation.now_ns
+        self._sure_ns = situation.now_ns if situation.sure_ns is None else situation.sure_ns
         self.locations = sorted(situation.locations, key=lambda location: location.key)
         self.number = {location.key: n for n, location in enumerate(self.locations)}
         self.entries: list[Entry] = []
@@ -53,7 +54,7 @@ class Roster:
             level[index] = HARD
         for strength, rules in ((HARD, hard_guards(location.policy)), (SOFT, soft_guards(location.policy))):
             for rule in rules:
-                for index in rule(entries, self.now_ns):
+                for index in rule(entries, self._sure_ns):
                     if guard[index] is None:
                         guard[index] = rule.reason
                         level[index] = strength

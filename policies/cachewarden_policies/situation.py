@@ -161,9 +161,13 @@ class Filesystem:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that one plan looks at. `now_ns` is the only clock."""
+    """All that one plan looks at. `now_ns` is the only clock.
+
+    `sure_ns` is given while that clock is in doubt: the earliest that it may be now. Guards are judged by it.
+    """
 
     now_ns: int
     locations: Sequence[Location]
     pools: Sequence[Pool] = ()
     filesystems: Sequence[Filesystem] = ()
+    sure_ns: int | None = None

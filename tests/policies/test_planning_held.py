@@ -6,6 +6,7 @@ from fractions import Fraction
 import pytest
 from tests.policies.one_location import (
     MIB,
+    NOW,
     entry,
     gone,
     location,
@@ -16,9 +17,10 @@ from tests.policies.one_location import (
     ten_entries,
 )
 
+from cachewarden_policies.planning import make_plan
 from cachewarden_policies.policy import DAY, HOUR, Order
 from cachewarden_policies.reasons import EvictReason, KeepReason
-from cachewarden_policies.situation import Circumstances, Share
+from cachewarden_policies.situation import Circumstances, Share, Situation
 
 
 def test_hard_links_within_go_together_at_the_rank_of_the_youngest():
@@ -173,6 +175,32 @@ def test_a_clock_that_jumped_stops_age_and_idle_rules_and_no_size_limit():
         "aged": KeepReason.CLOCK,
         "stale": EvictReason.STALE,
     }
+
+
+def test_guards_are_judged_by_the_earliest_time_that_it_may_be():
+    entries = [
+        entry("used", idle=HOUR),
+        entry("partial", idle=HOUR, partial=True),
+        entry("other", idle=9 * DAY),
+    ]
+    doubted = Circumstances(clock_suspect=True)
+    place = location(
+        entries,
+        evict_all=True,
+        min_idle=DAY,
+        partial_max_idle=DAY,
+        max_idle=90 * DAY,
+        circumstances=doubted,
+    )
+    later = NOW + 365 * DAY
+    doubted_plan = make_plan(Situation(later, [place], sure_ns=NOW)).of("cache")
+    assert [verdict.reason for verdict in sorted(doubted_plan.verdicts, key=lambda v: v.index)] == [
+        KeepReason.MIN_IDLE,
+        KeepReason.PARTIAL,
+        EvictReason.OVER_SIZE,
+    ]
+    believed = make_plan(Situation(later, [place])).of("cache")
+    assert len(believed.evictions) == 3
 
 
 @pytest.mark.parametrize("held", [Circumstances(quiet=True), Circumstances(learning=True)])

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from cachewarden.enforce.clockwatch import Reading
 from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.work import Work
 from cachewarden.evict import Victim
@@ -40,7 +41,7 @@ _POLL_SECONDS = 0.05
 class Scene:
     """All that a pass plans over: the locations in hand, others as they were last seen, the disks."""
 
-    now_ns: int
+    time: Reading
     works: Sequence[Work]
     elsewhere: Sequence[Location]
     pools: Sequence[Pool]
@@ -56,7 +57,11 @@ class Scene:
         """Plan with what is known now."""
         locations = [work.location for work in self.works]
         others = map(at_rest, self.elsewhere)
-        return make_plan(Situation(self.now_ns, [*locations, *others], self.pools, self.filesystems))
+        return make_plan(
+            Situation(
+                self.time.wall_ns, [*locations, *others], self.pools, self.filesystems, self.time.sure_ns
+            )
+        )
 
 
 def carry_out(scene: Scene, journal: Journal, stop: Callable[[], bool], look: Callable[[Work], None]) -> Plan:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from cachewarden.ledger import ClockMark, read_mark, write_mark
 from cachewarden.units import format_duration
-from cachewarden_policies.policy import HOUR, MINUTE, SECOND
+from cachewarden_policies.policy import HOUR, MINUTE
 
 CLOCK_TOLERANCE = HOUR
 # A time server moves a clock by half a millisecond in each second at most (adjtime(3)): a mark that follows
@@ -28,13 +28,15 @@ class Reading:
     """The time of a pass: nanoseconds since the epoch.
 
     `suspect`: the wall clock jumped not long ago. `sure_ns` and `late_ns` are the earliest and the latest
-    that it may be now; both are `wall_ns` while nothing is suspect.
+    that it may be now; both are `wall_ns` while nothing is suspect. `jump_ns` is how far it jumped, 0 where
+    that is not known.
     """
 
     wall_ns: int
     sure_ns: int
     late_ns: int
     suspect: bool = False
+    jump_ns: int = 0
 
     @classmethod
     def plain(cls, wall_ns: int) -> "Reading":
@@ -44,10 +46,10 @@ class Reading:
     @property
     def sentence(self) -> str:
         """What people should know while it is suspect."""
-        if self.sure_ns == self.late_ns:
+        by = format_duration((abs(self.jump_ns) + MINUTE // 2) // MINUTE * MINUTE)
+        if not self.jump_ns:
             return "the clock is or was behind the last pass: age and idle rules wait for one interval"
-        by = format_duration((self.late_ns - self.sure_ns) // SECOND * SECOND)
-        way = "ahead" if self.wall_ns == self.late_ns else "back"
+        way = "ahead" if self.jump_ns > 0 else "back"
         return f"the wall clock jumped {way} by {by}: age and idle rules wait for one interval"
 
 
@@ -76,7 +78,9 @@ class ClockWatch:
         if mark.until_ns is None or boot_ns >= mark.until_ns:
             return Reading.plain(wall_ns)
         other_ns = wall_ns if mark.trusted_ns is None else boot_ns + mark.trusted_ns
-        return Reading(wall_ns, min(wall_ns, other_ns), max(wall_ns, other_ns), suspect=True)
+        # By the mark, which stays as it is: people are told the same in each pass.
+        jump_ns = 0 if mark.trusted_ns is None else mark.offset_ns - mark.trusted_ns
+        return Reading(wall_ns, min(wall_ns, other_ns), max(wall_ns, other_ns), True, jump_ns)
 
     def _next(self, wall_ns: int, boot_ns: int) -> ClockMark:
         offset = wall_ns - boot_ns

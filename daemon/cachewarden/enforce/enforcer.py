@@ -93,7 +93,8 @@ class Enforcer:
         known = {location.key for location in locations}
         joint = pools(territory.pools, territory.locations)
         return situation.Situation(
-            now_ns=findings.time.sure_ns,
+            now_ns=findings.now_ns,
+            sure_ns=findings.time.sure_ns,
             locations=locations,
             pools=[_within(pool, known) for pool in joint],
             filesystems=filesystems(findings.surveys, orders.requested_free),
@@ -188,7 +189,7 @@ class Enforcer:
         elsewhere = self._between.others(wanted)
         known = mine | {location.key for location in elsewhere}
         scene = Scene(
-            now_ns=findings.time.sure_ns,
+            time=findings.time,
             works=works,
             elsewhere=elsewhere,
             pools=[_within(pool, known) for pool in joint],

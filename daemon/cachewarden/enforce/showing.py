@@ -64,13 +64,15 @@ def plan_with_leases(
 ) -> Shown:
     """The same with leases, which are given back at once: what a pass would find, at this moment."""
     by_key = {survey.spec.key: survey for survey in surveys}
+    times = clock, situation.now_ns if situation.sure_ns is None else situation.sure_ns
 
     def probe(keys: Sequence[EntryKey]) -> Mapping[EntryKey, Busy]:
         found: dict[EntryKey, Busy] = {}
         for key in dict.fromkeys(key for key, _ in keys):
             mine = [index for each, index in keys if each == key]
+            victims = Victims(by_key[key], situation.now_ns)
             for index, outcome in zip(
-                mine, _probe(by_key[key], mine, surroundings, situation.now_ns, clock), strict=True
+                mine, _probe(by_key[key], victims, mine, surroundings, times), strict=True
             ):
                 if isinstance(outcome, Spared):
                     found[key, index] = Busy(outcome.reason, outcome.holders)
@@ -80,9 +82,13 @@ def plan_with_leases(
 
 
 def _probe(
-    survey: Survey, indices: Sequence[int], surroundings: Surroundings, now_ns: int, clock: Clock
+    survey: Survey,
+    victims: Victims,
+    indices: Sequence[int],
+    surroundings: Surroundings,
+    times: tuple[Clock, int],
 ) -> list[EvictionOutcome | None]:
-    victims = Victims(survey, now_ns)
+    clock, now_ns = times
     with (
         Trash(survey.root_fd, survey.spec.path) as trash,
         Evictor(
