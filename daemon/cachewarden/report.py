@@ -145,7 +145,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Gauges:
-    """What only the metrics show of a location, beside its report."""
+    """What only the metrics show of a location, beside its report. `owned`: bytes of entries by uid."""
 
     files: int
     entries: int
@@ -156,6 +156,7 @@ class Gauges:
     hard_limit_bytes: int | None
     oldest_use_ns: int | None
     room: Room
+    owned: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

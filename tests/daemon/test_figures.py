@@ -1,5 +1,7 @@
 """What metrics and status page say of a location that failed, hangs, or is not there any more."""
 
+import os
+import pwd
 import time
 
 import pytest
@@ -92,3 +94,33 @@ def test_a_pass_that_failed_is_failed_and_not_unavailable_as_long_as_its_locatio
     assert figures.snapshot().locations[0].outcome is Outcome.FAILED
     figures.set_silent([spec.key])
     assert figures.snapshot().locations[0].outcome is Outcome.UNAVAILABLE
+
+
+def test_a_location_that_was_never_there_is_no_error_unless_it_has_to_be_a_mount(field, figures):
+    plain, mount = field.spec(policy()), field.spec(policy(), must_be_mount=True)
+    for spec, outcome in ((plain, Outcome.WITHIN_LIMITS), (mount, Outcome.UNAVAILABLE)):
+        figures.set_locations([], [spec])
+        (shown,) = figures.snapshot().locations
+        assert (shown.available, shown.outcome) == (False, outcome)
+
+
+def test_users_are_named_only_when_the_configuration_wants_it(field, figures):
+    over_its_limit(field, figures)
+    (shown,) = figures.snapshot().locations
+    assert shown.users == ()
+    figures.names_users = True
+    (shown,) = figures.snapshot().locations
+    (mine,) = shown.users
+    assert mine.user == pwd.getpwuid(os.getuid()).pw_name
+    assert mine.bytes == shown.bytes - shown.foreign_bytes
+
+
+def test_a_user_without_a_name_is_a_number(field, figures, needs_root):
+    field.entry("e", mib=2)
+    os.chown(field.root / "e", 54321, 54321)
+    spec = field.spec(policy())
+    figures.names_users = True
+    figures.set_locations([spec], [])
+    figures.took(spec, field.run(policy()), time.time_ns())
+    (shown,) = figures.snapshot().locations
+    assert [user.user for user in shown.users] == ["54321"]

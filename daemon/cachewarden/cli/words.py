@@ -1,6 +1,5 @@
 """How numbers, times and reasons are said to people."""
 
-import pwd
 from datetime import datetime
 
 from cachewarden.ledger import FOREVER
@@ -125,14 +124,6 @@ def until(time_ns: int | None, now_ns: int) -> str:
     if time_ns is None or time_ns >= FOREVER:
         return "until it is taken back"
     return f"until {moment(time_ns)} ({relative(time_ns, now_ns)})"
-
-
-def user(uid: int) -> str:
-    """A user's name, or the number where there is none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def holder(found: Holder) -> str:

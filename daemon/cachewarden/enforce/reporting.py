@@ -1,11 +1,13 @@
 """From what a pass did, or a plan says, to the report that people, programs and metrics read."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 
 from cachewarden.enforce.showing import HoldersByName, Shown
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.work import Work
+from cachewarden.inventory import Inventory
 from cachewarden.kernel.statfs import usage
 from cachewarden.paths import show
 from cachewarden.recency import atime_usable
@@ -89,7 +91,15 @@ def _gauges(work: Work, plan: LocationPlan) -> Gauges:
             avail_inodes=space.avail_inodes,
             min_free_bytes=floor.of(space.size_bytes) if floor is not None else None,
         ),
+        owned=_owned(survey.inventory),
     )
+
+
+def _owned(inventory: Inventory) -> dict[int, int]:
+    found: Counter[int] = Counter()
+    for entry in inventory.entries:
+        found[entry.owner] += entry.measure.bytes
+    return dict(found)
 
 
 def of_request(report: LocationReport) -> LocationReport:

@@ -1,11 +1,11 @@
 """What `list` and `explain` show: one row for each entry, with its verdict."""
 
-import pwd
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cachewarden.enforce.survey import Survey
 from cachewarden.ledger import Pin, Record
+from cachewarden.owners import user_name
 from cachewarden.paths import show
 from cachewarden.recency import Confidence, confidence
 from cachewarden.report import Holder, iso
@@ -121,15 +121,8 @@ def explanation(
     opener = record.opener if record is not None else None
     if opener is None or row.last_use_source is not LastUseSource.OPENS:
         return Explanation(row, holders, limits, record)
-    user = _user(opener.uid) if opener.uid is not None else ""
+    user = user_name(opener.uid) if opener.uid is not None else ""
     return Explanation(row, holders, limits, record, Holder("opener", opener.pid, show(opener.name), user))
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
 
 
 def rows(survey: Survey, plan: LocationPlan, pins: Sequence[Pin | None]) -> list[Row]:

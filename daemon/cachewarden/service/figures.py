@@ -1,10 +1,12 @@
 """The snapshot behind metrics and status page: what the last passes found, held in memory."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 
-from cachewarden.metrics import FilesystemFigures, LocationFigures, ServiceFigures, Snapshot
+from cachewarden.metrics import FilesystemFigures, LocationFigures, ServiceFigures, Snapshot, UserFigures
+from cachewarden.owners import user_name
 from cachewarden.report import Gauges, LocationReport
 from cachewarden.spec import LocationSpec
 from cachewarden.watch import WatchMode
@@ -24,6 +26,7 @@ class _Known:
     last_success_ns: int | None = None
     over_since_ns: int | None = None
     absent: bool = False
+    users: tuple[UserFigures, ...] = ()
 
 
 def _absent(before: _Known) -> _Known:
@@ -47,6 +50,7 @@ class Figures:
         self._known: dict[str, _Known] = {}
         self._silent: frozenset[str] = frozenset()
         self._ghosts: dict[bytes, int] = {}
+        self.names_users = False  # the service sets it, from the configuration
 
     def reloaded(self, now_ns: int, *, successful: bool) -> None:
         """The configuration was read again, or could not be."""
@@ -72,18 +76,21 @@ class Figures:
 
     def took(self, spec: LocationSpec, report: LocationReport, now_ns: int) -> None:
         """A pass over a location ended."""
+        users = _users(report.gauges) if report.gauges is not None else ()  # may ask the network for names
         with self._lock:
             before = self._known.get(spec.key, _Known())
             if report.absent:
                 self._known[spec.key] = replace(_absent(before), last_pass_ns=now_ns)
                 return
             over = report.outcome in _OVER
+            looked = report.gauges is not None
             self._known[spec.key] = _Known(
-                report=report if report.gauges is not None else before.report,
+                report=report if looked else before.report,
                 outcome=report.outcome,
                 last_pass_ns=now_ns,
-                last_success_ns=now_ns if report.gauges is not None else before.last_success_ns,
+                last_success_ns=now_ns if looked else before.last_success_ns,
                 over_since_ns=(before.over_since_ns or now_ns) if over else None,
+                users=users if looked else before.users,
             )
 
     def crashed(self, spec: LocationSpec, now_ns: int) -> None:
@@ -118,6 +125,9 @@ class Figures:
     def _location(self, spec: LocationSpec, known: _Known, *, there: bool, silent: bool) -> LocationFigures:
         report = known.report
         away = silent or (spec.must_be_mount and not there)
+        outcome = known.outcome
+        if outcome is None and not there:  # no pass is made over what is not there
+            outcome = Outcome.WITHIN_LIMITS
         available = there and not away and not known.absent and known.outcome not in _NOTHING_SEEN
         figures = LocationFigures(
             location=spec.name,
@@ -128,7 +138,7 @@ class Figures:
             last_pass_ns=known.last_pass_ns,
             last_success_ns=known.last_success_ns,
             over_limit_since_ns=known.over_since_ns,
-            outcome=Outcome.UNAVAILABLE if away and known.outcome is not None else known.outcome,
+            outcome=Outcome.UNAVAILABLE if away and outcome is not None else outcome,
             watch_mode=self._watch_mode(spec.key),
         )
         if report is None or report.gauges is None:
@@ -152,7 +162,16 @@ class Figures:
             trash_bytes=gauges.trash_bytes,
             blocked_bytes=report.blocked,
             recency_source=LastUseSource(gauges.recency_source),
+            users=known.users if self.names_users else (),
         )
+
+
+def _users(gauges: Gauges) -> tuple[UserFigures, ...]:
+    """One for each name: two users may have one."""
+    found: Counter[str] = Counter()
+    for uid, size in gauges.owned.items():
+        found[user_name(uid)] += size
+    return tuple(UserFigures(name, size) for name, size in sorted(found.items()))
 
 
 def _filesystems(gauges: Collection[Gauges], ghosts: Mapping[bytes, int]) -> tuple[FilesystemFigures, ...]:

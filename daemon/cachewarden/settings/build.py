@@ -58,6 +58,7 @@ def build_daemon(document: Document, *, user: bool) -> DaemonSettings:
         ignore_processes=keys.ignore_processes,
         log_format=keys.log_format,
         audit_file=keys.audit_file,
+        metrics_users=keys.metrics_users,
         user_mode=user,
     )
 

@@ -139,13 +139,6 @@ def refuse(value: object) -> None:
         raise ValueError("not supported by this version")
 
 
-def refuse_true(value: object) -> bool:
-    """For switches whose feature is not there yet: off is what they are."""
-    if parse_flag(value):
-        refuse(value)
-    return False
-
-
 def parse_layout(value: object) -> str:
     """The name of a layout, or `auto`: a wrong one must not wait for a pass to be found out."""
     names = layout_names()
@@ -208,6 +201,3 @@ Checkpoints = Annotated[
     WithJsonSchema({"type": ["string", "object"], "examples": ["never", {"keep_newest": 3}]}),
 ]
 Unsupported = Annotated[int | None, PlainValidator(refuse), WithJsonSchema({"const": "none"})]
-UnsupportedFlag = Annotated[
-    bool, PlainValidator(refuse_true), WithJsonSchema({"type": "boolean", "const": False})
-]

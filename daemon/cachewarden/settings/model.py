@@ -59,7 +59,7 @@ class DaemonKeys(Keys):
         "auto", "auto: JSON to the journal, text to a terminal."
     )
     audit_file: kind.Absolute | None = key(None, "A file that gets one JSON line for each eviction.")
-    metrics_users: kind.UnsupportedFlag = key(False, f"Metrics per user; {_LATER}.")
+    metrics_users: kind.Flag = key(False, "Names of users, and how much is theirs, on the metrics page.")
 
 
 class LimitKeys(Keys):

@@ -28,6 +28,7 @@ class DaemonSettings:
     ignore_processes: tuple[str, ...]
     log_format: Literal["auto", "text", "json"]
     audit_file: bytes | None
+    metrics_users: bool
     user_mode: bool
 
 

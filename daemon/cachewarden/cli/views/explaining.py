@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Content, Style, Table, bad, line, strong
-from cachewarden.cli.words import MISS, a, holder, moment, plural, relative, sentence, size, until, user
+from cachewarden.cli.words import MISS, a, holder, moment, plural, relative, sentence, size, until
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.ledger import EvictionRow
+from cachewarden.owners import user_name
 from cachewarden.paths import show
 from cachewarden.recency import SEEN_BY_FANOTIFY, SEEN_BY_SAMPLES
 from cachewarden.report import Holder
@@ -87,9 +88,8 @@ def _what(row: Row) -> str:
         else f"an entry of layout {row.layout}"
     )
     stale = "; made by a version that is gone" if row.stale else ""
-    return (
-        f"{kind}: {size(row.size)} in {plural(row.files, 'file', 'files')}, owned by {user(row.owner)}{stale}"
-    )
+    what = f"{size(row.size)} in {plural(row.files, 'file', 'files')}"
+    return f"{kind}: {what}, owned by {user_name(row.owner)}{stale}"
 
 
 def _gains(row: Row) -> str:
@@ -142,9 +142,8 @@ def _pin(row: Row, now_ns: int) -> str:
     if row.pin is None:
         return "the pins cannot be read" if row.reason is KeepReason.PINNED else "not pinned"
     reason = f": {row.pin.reason}" if row.pin.reason else ""
-    return (
-        f"pinned {until(row.pin.until_ns, now_ns)} by {user(row.pin.uid)}{reason} (at {show(row.pin.path)})"
-    )
+    who = f"by {user_name(row.pin.uid)}{reason} (at {show(row.pin.path)})"
+    return f"pinned {until(row.pin.until_ns, now_ns)} {who}"
 
 
 def _eviction(eviction: EvictionRow, now_ns: int) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from cachewarden.cli.blocks import Block, Column, Content, Table, bad, good, line, warn
-from cachewarden.cli.words import moment, number, relative, sentence, size, until, user
+from cachewarden.cli.words import moment, number, relative, sentence, size, until
 from cachewarden.ledger import EvictionRow, Pin
+from cachewarden.owners import user_name
 from cachewarden.paths import show
 from cachewarden.service.keeping import TrashRow
 
@@ -70,7 +71,7 @@ def pins_blocks(pins: Sequence[Pin], now_ns: int) -> Iterator[Block]:
         (
             show(pin.path),
             until(pin.until_ns, now_ns).removeprefix("until "),
-            user(pin.uid),
+            user_name(pin.uid),
             relative(pin.created_ns, now_ns),
             pin.reason,
         )
