@@ -3,7 +3,7 @@
 import stat
 from collections.abc import Iterable
 
-from cachewarden.inventory import Claim
+from cachewarden.inventory import Claim, Foreign
 from cachewarden.layouts.base import Context, open_elsewhere, read_names
 from cachewarden.layouts.parts import Parts
 from cachewarden.tree import Tree
@@ -51,6 +51,13 @@ class Collector(Parts):
         """Several paths that belong to the cache and to no entry."""
         for path in paths:
             self.known(path)
+
+    def inside(self, path: bytes) -> dict[bytes, int]:
+        """The listing of a directory that is divided further; one that cannot be read stays as a whole."""
+        names = read_names(self._tree, path)
+        if names is None:
+            self.foreign.append(Foreign(path))
+        return names or {}
 
     def guard(self, paths: Iterable[bytes]) -> KeepReason | None:
         """Why an entry of these paths stays, as far as the names in it tell."""

@@ -57,7 +57,7 @@ class Keras:
 
 def _downloads(found: Collector, tree: Tree, at: bytes) -> None:
     groups: dict[bytes, list[bytes]] = {}
-    for name, kind in tree.listing(at).items():
+    for name, kind in found.inside(at).items():
         path = join(at, name)
         if name.startswith(b".nfs"):
             found.known(path)

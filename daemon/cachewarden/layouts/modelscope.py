@@ -64,7 +64,7 @@ class ModelScope:
         found = Collector(self.name, "a cache of ModelScope", tree, at)
         groups = list(_groups(tree, at))
         for place in groups:
-            for name, kind in tree.listing(place).items():
+            for name, kind in found.inside(place).items():
                 path = join(place, name)
                 if path in groups:
                     continue
@@ -110,7 +110,7 @@ def _revisions(found: Collector, tree: Tree, at: bytes, path: bytes, context: Co
         if name != b"snapshots":
             found.known(join(path, name))
     snapshots = join(path, b"snapshots")
-    for name, kind in tree.listing(snapshots).items():
+    for name, kind in found.inside(snapshots).items():
         revision = join(snapshots, name)
         if kind != stat.S_IFDIR:
             found.stranger(revision)
@@ -143,7 +143,7 @@ def _owner(found: Collector, tree: Tree, at: bytes, path: bytes) -> None:
 
 def _temporary(found: Collector, tree: Tree, path: bytes, context: Context) -> None:
     """Downloads of the older layout, by repository: `._____temp/OWNER/NAME`."""
-    for owner, kind in tree.listing(path).items():
+    for owner, kind in found.inside(path).items():
         names = tree.listing(join(path, owner)) if kind == stat.S_IFDIR else {}
         if not names:
             found.known(join(path, owner))

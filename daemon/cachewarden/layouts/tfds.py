@@ -58,7 +58,7 @@ class TensorFlowDatasets:
         for name, kind in tree.listing(at).items():
             path = join(at, name)
             if kind == stat.S_IFDIR and name == b"downloads":
-                _downloads(found, tree, path, context)
+                _downloads(found, path, context)
             elif kind == stat.S_IFDIR:
                 _dataset(found, tree, path, context)
             else:
@@ -89,7 +89,7 @@ def _dataset(found: Collector, tree: Tree, path: bytes, context: Context) -> Non
     waiting = [path]
     while waiting:
         here = waiting.pop()
-        for name, kind in tree.listing(here).items():
+        for name, kind in found.inside(here).items():
             child = join(here, name)
             if child in versions:
                 _version(found, tree, child)
@@ -132,14 +132,14 @@ def downloads_again(text: bytes | None) -> bool:
     )
 
 
-def _downloads(found: Collector, tree: Tree, at: bytes, context: Context) -> None:
+def _downloads(found: Collector, at: bytes, context: Context) -> None:
     """`FILE` with `FILE.INFO`, `extracted/NAME`, `manual` for what people put there themselves."""
-    listing = tree.listing(at)
+    listing = found.inside(at)
     for name, kind in listing.items():
         path = join(at, name)
         info = name + b".INFO"
         if kind == stat.S_IFDIR and name == b"extracted":
-            for each in tree.listing(path):
+            for each in found.inside(path):
                 found.claim((join(path, each),), "download")
         elif name.endswith(b".INFO") and name.removesuffix(b".INFO") in listing:
             continue  # goes with its file

@@ -61,15 +61,15 @@ class TorchHub:
         """Claims of weights and repositories."""
         found = Collector(self.name, "a cache of torch.hub", tree, at)
         if not self._is_hub(tree, at):
-            _weights(found, tree, at, context, sure=False)
+            _weights(found, tree.listing(at), at, context, sure=False)
             return found.split()
         trusted = _trusted(tree, join(at, _TRUST))
         for name, kind in tree.listing(at).items():
             path = join(at, name)
             if name == b"checkpoints" and kind == stat.S_IFDIR:
-                inside = tree.listing(path)
+                inside = found.inside(path)
                 own = holds_training_state(inside) or bool(directories(inside))
-                _weights(found, tree, path, context, sure=_TRUST in tree.listing(at) and not own)
+                _weights(found, inside, path, context, sure=_TRUST in tree.listing(at) and not own)
             elif kind == stat.S_IFDIR and _is_repository(tree, at, name):
                 keep = None if _stays_trusted(name, trusted) else KeepReason.PROTECTED
                 found.claim((path,), "repository", keep=keep)
@@ -82,9 +82,11 @@ class TorchHub:
         return found.split()
 
 
-def _weights(found: Collector, tree: Tree, at: bytes, context: Context, *, sure: bool) -> None:
+def _weights(
+    found: Collector, listing: Mapping[bytes, int], at: bytes, context: Context, *, sure: bool
+) -> None:
     """The files of `checkpoints`; `sure`: everything that is downloaded there is torch.hub's."""
-    for name, kind in tree.listing(at).items():
+    for name, kind in listing.items():
         path = join(at, name)
         if kind == stat.S_IFREG and _PARTIAL.fullmatch(name):
             found.partial((path,), context)

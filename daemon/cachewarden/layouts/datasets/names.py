@@ -49,6 +49,8 @@ def is_saved(listing: Listing) -> bool:
 
 def is_prepared(listing: Listing) -> bool:
     """Whether a builder prepared a dataset here, completely or not."""
+    if b"features.json" in listing:  # TensorFlow Datasets prepared it
+        return False
     return INFO in listing or any(_DATA.fullmatch(name) for name in files(listing))
 
 

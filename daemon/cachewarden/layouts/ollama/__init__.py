@@ -59,6 +59,8 @@ class Ollama:
         for name in tree.listing(place):
             if name not in _PARTS:
                 found.stranger(join(place, name))
+        for part in sorted(_PARTS & tree.listing(place).keys()):
+            found.inside(join(place, part))
         store = read_store(tree, place)
         _models(found, store, place)
         _leftovers(found, tree, store, place, context)

@@ -38,14 +38,14 @@ class Reported:
         found = Collector(self.name, f"what {self.name} knows", tree, at)
         shelves = frozenset(self._shelves(tree, at))
         for shelf in sorted(shelves):
-            for name in tree.listing(shelf):
+            for name in found.inside(shelf):
                 path = join(shelf, name)
                 if path not in shelves:
                     found.known(path) if name in FURNITURE else found.protected(path, self._kind)
         waiting = [] if at in shelves else [at]
         while waiting:
             here = waiting.pop()
-            for path in (join(here, name) for name in tree.listing(here)):
+            for path in (join(here, name) for name in found.inside(here)):
                 if any(shelf.startswith(path + b"/") for shelf in shelves):
                     waiting.append(path)
                 elif path not in shelves:
