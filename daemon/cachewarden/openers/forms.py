@@ -41,13 +41,8 @@ def establish(group: Group, root_fd: int, mount: Mount) -> Form:
 
     Raises OSError for what is no matter of the form (EPERM, ENOMEM, ENOSPC).
     """
-    for dir_fd, path in ((root_fd, b"."), *_whole(mount)):
-        try:
-            group.mark(Scope.FILESYSTEM, OPEN, dir_fd, path)
-            return Form.FILESYSTEM
-        except OSError as error:
-            if error.errno not in _REFUSED and error.errno != errno.ENOENT:
-                raise
+    if mark_filesystem(group, OPEN, root_fd, mount):
+        return Form.FILESYSTEM
     try:
         mark_directory(group, b".", root_fd)
     except OSError as error:
@@ -55,6 +50,21 @@ def establish(group: Group, root_fd: int, mount: Mount) -> Form:
             raise
         return Form.NONE
     return Form.DIRECTORIES
+
+
+def mark_filesystem(group: Group, mask: int, root_fd: int, mount: Mount) -> bool:
+    """Report events of `mask` on the whole filesystem of a location; whether that is granted there.
+
+    Raises OSError as `establish`.
+    """
+    for dir_fd, path in ((root_fd, b"."), *_whole(mount)):
+        try:
+            group.mark(Scope.FILESYSTEM, mask, dir_fd, path)
+            return True
+        except OSError as error:
+            if error.errno not in _REFUSED and error.errno != errno.ENOENT:
+                raise
+    return False
 
 
 def mark_directory(group: Group, name: bytes, dir_fd: int) -> None:

@@ -1,61 +1,88 @@
 """Telling the kernel not to report directories that lie outside every location and are busy.
 
-A mark that ignores a directory inside a location would hide the next opener, so a directory is silenced only
-when none of its parents is a location, and it has not changed for an hour: who prepares an entry elsewhere
-and moves it in is at work in a young one.
+A mark that ignores a directory inside a location would hide the next event there, so a directory is silenced
+only when none of its parents is a location.
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 
-from cachewarden.kernel.fanotify import Group
+from cachewarden.kernel.fanotify import ON_CHILD, OPEN, Group
 from cachewarden.kernel.handles import open_handle
 from cachewarden_policies.policy import HOUR
 
 BUSY = 50
 _AT_ONCE = 64
-_LEVELS = 256
+_LEVELS = 4096
 
 Inode = tuple[int, int]
+
+
+class NotKnownError(Exception):
+    """A directory is so deep that whose it is was not found out."""
 
 
 def silence(
     group: Group, root_fd: int, busy: list[bytes], roots: Collection[Inode], now_ns: int
 ) -> list[bytes]:
-    """Silence some of the directories with the handles `busy`; returns those that are silent now.
+    """Report no opens in some of the directories with the handles `busy`; returns those silent now.
 
-    `roots` are the locations on this filesystem, `now_ns` the wall clock. Raises nothing.
+    `roots` are the locations on this filesystem, `now_ns` the wall clock. Left out is what has changed within
+    an hour: who prepares an entry elsewhere and moves it in is at work in a young directory, and is an opener
+    of the entry. Raises nothing.
     """
     silent = []
     for handle in busy[:_AT_ONCE]:
         with suppress(OSError):
             fd = open_handle(root_fd, handle)
             try:
-                if now_ns - os.fstat(fd).st_ctime_ns > HOUR and _outside(fd, roots):
-                    group.ignore(b"/proc/self/fd/%d" % fd)
+                if now_ns - os.fstat(fd).st_ctime_ns > HOUR and ignore_outside(
+                    group, fd, roots, OPEN | ON_CHILD
+                ):
                     silent.append(handle)
             finally:
                 os.close(fd)
     return silent
 
 
-def _outside(fd: int, roots: Collection[Inode]) -> bool:
-    """Whether neither a directory nor any above it is one of `roots`. Not known means no."""
+def ignore_outside(group: Group, fd: int, roots: Collection[Inode], mask: int) -> bool:
+    """Report no events of `mask` in the directory `fd` if it lies outside `roots`; whether it does.
+
+    Raises OSError.
+    """
+    try:
+        if root_above(fd, roots) is not None:
+            return False
+    except NotKnownError:
+        return False
+    group.ignore(b"/proc/self/fd/%d" % fd, mask)
+    return True
+
+
+def root_above(fd: int, roots: Collection[Inode]) -> Inode | None:
+    """Which of `roots` a directory is or lies in: the innermost, or None. By identity, whatever the paths.
+
+    Raises OSError, and NotKnownError beyond 4096 levels.
+    """
+    return next((inode for inode in _lineage(fd) if inode in roots), None)
+
+
+def _lineage(fd: int) -> Iterator[Inode]:
+    """A directory and all above it, up to where there is nothing above."""
     here = os.dup(fd)
     try:
         last: Inode | None = None
         for _ in range(_LEVELS):
             found = os.fstat(here)
             inode = (found.st_dev, found.st_ino)
-            if inode in roots:
-                return False
             if inode == last:
-                return True
+                return
+            yield inode
             last = inode
             above = os.open(b"..", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
             os.close(here)
             here = above
-        return False
+        raise NotKnownError
     finally:
         os.close(here)

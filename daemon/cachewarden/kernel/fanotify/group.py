@@ -6,6 +6,7 @@ and while we hold a lease on it that open would wait for ourselves until the ker
 
 import ctypes
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Self
@@ -108,16 +109,23 @@ class Group:
         """
         self._mark(_ADD | _DONT_FOLLOW | scope, mask, dir_fd, path)
 
-    def ignore(self, path: bytes) -> None:
-        """Report no opens in one directory, given by path (`/proc/self/fd/N` will do). Raises OSError.
+    def ignore(self, path: bytes, mask: int = OPEN | ON_CHILD) -> None:
+        """Report no events of `mask` in one directory, given by path (`/proc/self/fd/N` will do).
 
-        EINVAL before Linux 6.0.
+        Raises OSError: EINVAL before Linux 6.0.
         """
-        self._mark(_ADD | _IGNORE, OPEN | ON_CHILD, _AT_FDCWD, path)
+        self._mark(_ADD | _IGNORE, mask, _AT_FDCWD, path)
 
     def heed_all(self) -> None:
         """Take all marks on inodes back, those of `ignore` too. Raises OSError."""
         self._mark(_FLUSH, 0, _AT_FDCWD, None)
+
+    def marks_filesystem(self) -> bool:
+        """Whether a mark on a filesystem is in force: it goes, without a word, when that is unmounted.
+
+        From /proc/self/fdinfo, proc_pid_fdinfo(5): `fanotify sdev:… mflags:… mask:…`. Raises nothing.
+        """
+        return any(line.startswith(b"fanotify sdev:") for line in _fdinfo(self.fd))
 
     def _mark(self, flags: int, mask: int, dir_fd: int, path: bytes | None) -> None:
         if _fanotify_mark(self.fd, flags, mask, dir_fd, path) != 0:
@@ -137,12 +145,16 @@ def is_group_of(fd: int, kind: Kind) -> bool:
 
     /proc/self/fdinfo (proc_pid_fdinfo(5)) tells a group's flags. Raises nothing.
     """
+    for line in _fdinfo(fd):
+        if line.startswith(b"fanotify flags:"):
+            with suppress(ValueError, IndexError):
+                return int(line.split()[1].partition(b":")[2], 16) == kind.flags
+    return False
+
+
+def _fdinfo(fd: int) -> list[bytes]:
     try:
         with open(f"/proc/self/fdinfo/{fd}", "rb") as lines:
-            for line in lines:
-                if line.startswith(b"fanotify flags:"):
-                    shown = int(line.split()[1].partition(b":")[2], 16)
-                    return shown == kind.flags
-    except (OSError, ValueError, IndexError):
-        return False
-    return False
+            return lines.readlines()
+    except OSError:
+        return []
