@@ -43,7 +43,7 @@ class TestLastUses:
     def test_an_entry_that_is_used_all_the_time_is_written_once_a_minute_and_at_the_end(self):
         uses, written = LastUses(), []
         for second in range(3600):
-            uses.note(b"e", Recent(NOW + second * SECOND, 7, b"x"))
+            uses.note(b"e", Recent(NOW + second * SECOND, 7, b"x"), second)
             written += uses.take_news(every=False).used.values()
         assert len(written) == 60
         assert uses.take_news(every=True).used == {b"e": Recent(NOW + 3599 * SECOND, 7, b"x")}
@@ -51,9 +51,9 @@ class TestLastUses:
 
     def test_a_use_that_is_heard_of_late_is_no_news(self):
         uses = LastUses()
-        uses.note(b"e", Recent(NOW, 7, b"x"))
+        uses.note(b"e", Recent(NOW, 7, b"x"), 2)
         uses.take_news(every=True)
-        uses.note(b"e", Recent(NOW - 1, 8, b"y"))
+        uses.note(b"e", Recent(NOW - 1, 8, b"y"), 1)
         assert not uses.take_news(every=True).used
 
     def test_an_indexers_run_begins_once_and_goes_on(self):
@@ -88,7 +88,7 @@ class TestLastUses:
     def test_what_is_no_entry_any_more_is_forgotten(self):
         uses = LastUses()
         for name in (b"e", b"f"):
-            uses.note(name, Recent(NOW, 7, b"x"))
+            uses.note(name, Recent(NOW, 7, b"x"), 1)
             uses.passed(name, NOW, NOW)
         uses.forget_all_but([b"f"])
         news = uses.take_news(every=True)

@@ -11,6 +11,8 @@ from cachewarden_policies.policy import DAY
 
 # Less than that is put right by waiting, and files' stamps are given as much: see `recency.evidence`.
 AHEAD_NS = DAY
+# So long a program that does not count is given for reading what it opened: `openers.lastuses`.
+_PASSING_NS = DAY
 
 
 def bring_back(store: Store, key: str, now_ns: int) -> int:
@@ -23,12 +25,17 @@ def bring_back(store: Store, key: str, now_ns: int) -> int:
     with store.lock:
         changes: dict[tuple[str, Key], Change] = {}
         entries = store.read(
-            "SELECT * FROM entries WHERE location = ? AND (first_seen_ns > ? OR last_use_ns > ?)",
-            (key, limit, limit),
+            "SELECT * FROM entries WHERE location = ?"
+            " AND (first_seen_ns > ? OR last_use_ns > ? OR passed_until_ns > ?)",
+            (key, limit, limit, limit + _PASSING_NS),
             table="entries",
         )
         for row in entries:
             late = _late(row, ("first_seen_ns", "last_use_ns"), now_ns)
+            until = row.get("passed_until_ns")
+            if isinstance(until, int) and until > limit + _PASSING_NS:
+                # Or no access time would count until then. Without it, one too many may.
+                late |= dict.fromkeys(("passed_ns", "passed_until_ns", "passed_atime_ns"))
             if row["location"] == key and late:
                 changes["entries", (key, row["name"])] = Change(Kind.AMEND, late)
         for row in store.read("SELECT * FROM locations WHERE key = ?", (key,), table="locations"):
@@ -41,7 +48,7 @@ def bring_back(store: Store, key: str, now_ns: int) -> int:
 
 
 def _late(row: Row, columns: tuple[str, ...], now_ns: int) -> Row:
-    times = {column: row[column] for column in columns}
+    times = {column: row.get(column) for column in columns}
     return {
         column: now_ns for column, time in times.items() if isinstance(time, int) and time > now_ns + AHEAD_NS
     }

@@ -63,7 +63,7 @@ class Book:
 
     def used(self, entry: bytes, who: Who, now: Moment) -> None:
         """A process that is gone already opened an entry: a use, and nobody who holds."""
-        self.uses.note(entry, Recent(now.wall_ns, who.process.pid, who.comm, who.uid))
+        self.uses.note(entry, Recent(now.wall_ns, who.process.pid, who.comm, who.uid), now.boot_ns)
 
     def _put(self, entry: bytes, process: Process, comm: bytes, boot_ns: int) -> None:
         pairs = self._pairs.setdefault(entry, {})

@@ -60,6 +60,7 @@ class LastUses:
 
     def __init__(self) -> None:
         self._recent: dict[bytes, Recent] = {}
+        self._boot_ns: dict[bytes, int] = {}
         self._kept_ns: dict[bytes, int] = {}
         self._unsaved: set[bytes] = set()
         self._passed: dict[bytes, Passing] = {}
@@ -67,11 +68,10 @@ class LastUses:
         self._passed_unsaved: set[bytes] = set()
         self._atimes: Mapping[bytes, int] = {}
 
-    def note(self, entry: bytes, use: Recent) -> None:
-        """It was opened."""
-        known = self._recent.get(entry)
-        if known is None or known.ns <= use.ns:  # what was remembered elsewhere may be older
-            self._recent[entry] = use
+    def note(self, entry: bytes, use: Recent, boot_ns: int) -> None:
+        """It was opened, at `boot_ns` by the clock that never jumps: the wall clock may be set back."""
+        if self._boot_ns.get(entry, 0) <= boot_ns:  # what was remembered elsewhere may be older
+            self._recent[entry], self._boot_ns[entry] = use, boot_ns
             self._unsaved.add(entry)
 
     def passed(self, entry: bytes, since_ns: int, now_ns: int) -> None:
@@ -91,7 +91,7 @@ class LastUses:
     def carry_over(self, old: bytes, other: "LastUses", new: bytes) -> None:
         """What was the entry `old` here is (part of) `new` there now."""
         if old in self._recent:
-            other.note(new, self._recent[old])
+            other.note(new, self._recent[old], self._boot_ns[old])
 
     def all(self) -> dict[bytes, Recent]:
         """The newest open of each entry, by name."""
@@ -100,7 +100,7 @@ class LastUses:
     def forget_all_but(self, entries: Collection[bytes]) -> None:
         """Forget uses of what is no entry any more."""
         kept = set(entries)
-        for known in (self._recent, self._kept_ns, self._passed, self._passed_kept_ns):
+        for known in (self._recent, self._boot_ns, self._kept_ns, self._passed, self._passed_kept_ns):
             for entry in known.keys() - kept:
                 del known[entry]
         self._unsaved &= kept
@@ -111,7 +111,9 @@ class LastUses:
         an entry that is used all the time is not written all the time."""
         due = self._unsaved
         if not every:
-            due = {name for name in due if self._recent[name].ns - self._kept_ns.get(name, 0) >= SLACK_NS}
+            due = {
+                name for name in due if abs(self._recent[name].ns - self._kept_ns.get(name, 0)) >= SLACK_NS
+            }
         used = {name: self._recent[name] for name in due}
         self._unsaved = self._unsaved - due
         self._kept_ns |= {name: use.ns for name, use in used.items()}
