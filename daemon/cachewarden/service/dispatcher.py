@@ -22,7 +22,7 @@ from cachewarden.service.figures import Figures
 from cachewarden.service.requests import Requests
 from cachewarden.service.workers import Worker
 from cachewarden.spec import LocationSpec, Territory
-from cachewarden.watch import Watcher
+from cachewarden.watch import Watching
 from cachewarden_policies.policy import SECOND
 
 _SILENT_SECONDS = 10.0  # a pass that shows no progress for so long: its filesystem does not answer
@@ -37,13 +37,13 @@ class Organs:
     clock: Clock
     metrics: Metrics
     figures: Figures
-    watcher: Watcher
+    watching: Watching
     quiet: Callable[[int], bool]
     stopping: threading.Event
 
 
 class Dispatcher:
-    """Keeps the workers. Its methods are called by the main loop, `heard` by anybody."""
+    """Keeps the workers. Its methods are the main loop's; `heard`, `want` and `changed` are everybody's."""
 
     def __init__(self, organs: Organs, settle_ns: int) -> None:
         self._organs = organs
@@ -64,7 +64,7 @@ class Dispatcher:
         for gone in self._workers.keys() - groups:
             self._workers.pop(gone).end()
         for key in before - self._group_of.keys():
-            self._organs.watcher.unwatch(key)
+            self._organs.watching.unwatch(key)
         for key in self._group_of.keys() - before:
             self.requests.wanted(self._group_of[key], self._organs.clock.monotonic_ns())
 
@@ -76,18 +76,25 @@ class Dispatcher:
             self.requests.wanted(group, self._organs.clock.monotonic_ns())
 
     def want(self, key: str) -> None:
-        """A pass over a location is due, because a pool asks for it. Called from other workers."""
+        """A pass over a location is due, because a pool asks for it."""
         if key in self._group_of:
             self.requests.wanted(self._group_of[key], self._organs.clock.monotonic_ns())
 
-    def changed(self, key: str) -> None:
-        """Something changed in a location."""
-        if key in self._group_of:
-            self.requests.changed(self._group_of[key], self._organs.clock.monotonic_ns())
+    def changed(self, key: str) -> bool:
+        """Something changed in a location; whether `next_seconds` has to be asked again for that."""
+        group = self._group_of.get(key)
+        return group is not None and self.requests.changed(group, self._organs.clock.monotonic_ns())
+
+    def next_seconds(self, most: float) -> float:
+        """How long there is nothing to begin, if nothing else happens; `most` at most."""
+        due_ns = self.requests.next_ns(self._busy_groups())
+        if due_ns is None:
+            return most
+        return min(most, max(0.0, (due_ns - self._organs.clock.monotonic_ns()) / SECOND))
 
     def turn(self) -> None:
         """Begin the passes that are due and whose workers are free."""
-        for group in self.requests.take_due(self._organs.clock.monotonic_ns()):
+        for group in self.requests.take_due(self._organs.clock.monotonic_ns(), self._busy_groups()):
             specs = [spec for spec in self._territory.locations if self._group_of.get(spec.key) == group]
             worker = self._workers.get(group) or Worker(group, self._crashed, self._organs.clock.awake_ns)
             self._workers[group] = worker
@@ -116,6 +123,9 @@ class Dispatcher:
     def _busy(self, group: str) -> bool:
         worker = self._workers.get(group)
         return worker is not None and worker.busy
+
+    def _busy_groups(self) -> list[str]:
+        return [group for group, worker in self._workers.items() if worker.busy]
 
     def _pass(self, group: str, specs: Sequence[LocationSpec]) -> None:
         organs, clock = self._organs, self._organs.clock
@@ -151,10 +161,9 @@ class Dispatcher:
         table = own_mounts()
         for spec in specs:
             if is_network_or_unknown(mount_above(table, spec.path).fstype):
-                continue  # inotify sees nothing there of what other machines do
-            if self._organs.watcher.mode(spec.key) != "inotify":
-                self._organs.watcher.watch(spec.key, spec.path)
-        warning = self._organs.watcher.warning
+                continue  # the kernel sees nothing there of what other machines do
+            self._organs.watching.watch(spec.key, spec.path)
+        warning = self._organs.watching.warning
         if self._said.changed("watch", warning) and warning is not None:
             self._log.warning(warning)
 

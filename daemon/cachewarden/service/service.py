@@ -1,8 +1,8 @@
 """`cachewarden run`: the main loop. It decides what is wanted and when, and never touches a cache itself.
 
-The loop turns twice a second, whatever the workers and their filesystems do; only it pings the service
-manager's watchdog. Passes run in workers, one for each filesystem; finding locations runs in the
-lookout's threads; the HTTP side has its own. What they share is values, each behind a lock of its own.
+The loop turns twice a second, and when a pass is due, whatever the workers and their filesystems do; only
+it pings the service manager's watchdog. Passes run in workers, one for each filesystem; finding locations
+runs in the lookout's threads; the HTTP side has its own. They share values, each behind a lock of its own.
 """
 
 import os
@@ -25,7 +25,7 @@ from cachewarden.http import Content
 from cachewarden.kernel.leases import ignore_sigio
 from cachewarden.ledger import PinStore, open_ledger
 from cachewarden.logs import AuditFile, Changes, configure, get_logger
-from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures, Snapshot
+from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures
 from cachewarden.notify import Notifier
 from cachewarden.openers import Openers, Setting
 from cachewarden.paths import show
@@ -34,12 +34,12 @@ from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
 from cachewarden.service.door import Door
 from cachewarden.service.figures import Figures
-from cachewarden.service.listening import Listening
+from cachewarden.service.listening import Listening, shared_out
 from cachewarden.service.lookout import Lookout
 from cachewarden.service.voice import Voice
 from cachewarden.settings import Settings
 from cachewarden.spec import LocationSpec
-from cachewarden.watch import Watcher, WatchMode
+from cachewarden.watch import Legacy, Told, Watching
 from cachewarden_policies.policy import DAY, SECOND
 
 _TURN_SECONDS = 0.5
@@ -60,7 +60,7 @@ class Service:
         self._said = Changes()
         self._notify = Notifier(environ)
         self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
-        self._changes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._roots = threading.Event()
         self._due = threading.Event()
         self._wake = threading.Event()
         self._stopping = threading.Event()
@@ -74,16 +74,20 @@ class Service:
         now_ns = self._clock.wall_ns()
         self._ledger = open_ledger(daemon.state_dir, now_ns)
         self._voice = Voice(self._notify, daemon.runtime_dir, now_ns)
-        self._watcher = Watcher(self._on_change, self._on_overflow, ignore=frozenset({TRASH_NAME}))
+        structure, opens = shared_out(self._notify.inherited())
+        self._openers = Openers(self._clock, self._ledger.openers, Setting(daemon.ignore_processes, opens))
+        self._watching = Watching(
+            Told(self._on_change, self._roots.set, self._on_overflow),
+            frozenset({TRASH_NAME}),
+            Legacy(daemon.state_dir, structure),
+            self._openers.features,
+        )
         self._figures = Figures(
-            ServiceFigures(__version__, now_ns, config_last_reload_success_ns=now_ns), self._watch_mode
+            ServiceFigures(__version__, now_ns, config_last_reload_success_ns=now_ns), self._watching.mode
         )
-        self._metrics = Metrics(self._snapshot)
+        self._metrics = Metrics(self._figures.snapshot)
         self._chronicle = Chronicle(self._metrics, self._clock, self._heard, self._wanted)
-        self._openers = Openers(
-            self._clock, self._ledger.openers, Setting(daemon.ignore_processes, self._notify.inherited())
-        )
-        self._listening = Listening(self._openers, self._notify, self._metrics)
+        self._listening = Listening(self._openers, self._watching, self._notify, self._metrics)
         self._clock_watch = ClockWatch(daemon.interval, daemon.runtime_dir, newest_pass_ns(self._ledger))
         enforcer = Enforcer(
             Means(
@@ -98,6 +102,7 @@ class Service:
                 clock_watch=self._clock_watch,
                 opens=self._openers,
                 opens_since_start=True,
+                changes=self._watching,
             )
         )
         self._schedule = Schedule(self._on_due, self._clock)
@@ -106,7 +111,7 @@ class Service:
             clock=self._clock,
             metrics=self._metrics,
             figures=self._figures,
-            watcher=self._watcher,
+            watching=self._watching,
             quiet=self._schedule.quiet,
             stopping=self._stopping,
         )
@@ -134,7 +139,7 @@ class Service:
         )
         try:
             while not self._stopping.is_set():
-                self._wake.wait(_TURN_SECONDS)
+                self._wake.wait(self._dispatcher.next_seconds(_TURN_SECONDS))
                 self._wake.clear()
                 self._turn()
         finally:
@@ -145,8 +150,8 @@ class Service:
         self._turned_ns = self._clock.awake_ns()
         now_ns = self._clock.monotonic_ns()
         self._heed_signals()
-        roots = self._heed_changes()
-        if roots or now_ns - self._looked_ns >= _LOOK_NS:
+        if self._roots.is_set() or now_ns - self._looked_ns >= _LOOK_NS:
+            self._roots.clear()
             self._take_territory()
         if self._due.is_set():
             self._due.clear()
@@ -170,26 +175,12 @@ class Service:
                 self._log.info("leaving", signal=signal.Signals(number).name)
                 self._stopping.set()
 
-    def _heed_changes(self) -> bool:
-        """Pass on what changed; whether a new location may have appeared."""
-        roots = False
-        seen: set[str] = set()
-        while not self._changes.empty():
-            key = self._changes.get()
-            if key is None:
-                roots = True
-            else:
-                seen.add(key)
-        for key in seen:
-            self._dispatcher.changed(key)
-        return roots
-
     def _take_territory(self, wait_seconds: float = 0.0) -> None:
         self._looked_ns = self._clock.monotonic_ns()
         land = self._territory = self._lookout.look(wait_seconds)
         self._figures.set_locations(land.locations, land.missing)
         self._dispatcher.take(land)
-        self._watcher.watch_roots(self._lookout.roots)
+        self._watching.watch_roots(self._lookout.roots)
         for refusal in land.refused:
             if self._said.changed(("refused", refusal.name, refusal.path), refusal.reason):
                 self._log.warning(
@@ -206,6 +197,7 @@ class Service:
         self._schedule.configure(daemon.interval, daemon.schedule, daemon.quiet_hours)
         self._clock_watch.hold_ns = daemon.interval
         self._dispatcher.requests.settle_ns = daemon.settle
+        self._figures.names_users = daemon.metrics_users
         self._chronicle.audit = AuditFile(daemon.audit_file) if daemon.audit_file is not None else None
         for warning in self._settings.warnings:
             if self._said.once(("warning", warning)):
@@ -252,7 +244,7 @@ class Service:
         self._figures.reloaded(self._clock.wall_ns(), successful=successful)
 
     def _tell(self) -> None:
-        modes = {spec.key: self._watcher.mode(spec.key) for spec in self._territory.locations}
+        modes = {spec.key: self._watching.mode(spec.key) for spec in self._territory.locations}
         self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes)
 
     def _sentence(self) -> str:
@@ -264,16 +256,10 @@ class Service:
     def _content(self) -> Content:
         return Content(
             metrics=lambda: (self._metrics.render(), CONTENT_TYPE),
-            snapshot=self._snapshot,
+            snapshot=self._figures.snapshot,
             alive=lambda: self._clock.awake_ns() - self._turned_ns < _ALIVE_NS,
             ready=lambda: self._ready,
         )
-
-    def _snapshot(self) -> Snapshot:
-        return self._figures.snapshot()
-
-    def _watch_mode(self, key: str) -> WatchMode:
-        return self._watcher.mode(key)
 
     def _heard(self, spec: LocationSpec) -> None:
         self._dispatcher.heard(spec)
@@ -289,8 +275,9 @@ class Service:
         self._due.set()
         self._wake.set()
 
-    def _on_change(self, key: str | None, _: bytes) -> None:
-        self._changes.put(key)
+    def _on_change(self, key: str) -> None:
+        if self._dispatcher.changed(key):
+            self._wake.set()  # it sleeps until a pass is due, and now one will be
 
     def _on_overflow(self) -> None:
         self._metrics.count_overflow()
@@ -302,11 +289,12 @@ class Service:
         self._notify.stopping("finishing")
         self._door.close()
         self._schedule.stop()
-        if not self._dispatcher.end(_LEAVE_SECONDS):
+        in_order = self._dispatcher.end(_LEAVE_SECONDS)
+        if not in_order:
             self._log.warning(
                 "a filesystem does not answer; its pass is left behind, and recovered at the next start"
             )
-        self._watcher.stop()
+        self._watching.stop(in_order=in_order)
         self._openers.stop()
         self._ledger.close()
         self._voice.leave()

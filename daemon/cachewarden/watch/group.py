@@ -82,6 +82,8 @@ class _Directory:
 class Group:
     """Watches below `path`; what the reader of `inotify` calls for each of them.
 
+    `changed` is told the relative path (`b""`: the root) and whether a directory came there.
+
     `granted` and `refused` count directories; `exhausted`: the kernel had no watch left; `lost`: the
     root is not there, or is not the one that was watched.
     """
@@ -91,7 +93,7 @@ class Group:
         inotify: InotifyFD,
         path: bytes,
         rules: Rules,
-        changed: Callable[[bytes], None],
+        changed: Callable[[bytes, bool], None],
         overflowed: Callable[[], None],
     ) -> None:
         self.inotify = inotify
@@ -154,7 +156,7 @@ class Group:
         if event.mask & _SELF_GOES:
             # Of a move, the parent's event has the new name.
             if is_root or not event.is_move_self:
-                self._changed(os.path.join(self.path, path) if path else self.path)
+                self._changed(path, False)
         elif event.name and event.name not in self._rules.ignore:
             self._child(directory, os.path.join(path, event.name), event)
 
@@ -186,7 +188,7 @@ class Group:
                     self._add_tree(path)
                 except OSError:
                     self._refused += 1
-        self._changed(os.path.join(self.path, path))
+        self._changed(path, event.is_directory and bool(event.mask & _COMES))
 
     def _add_tree(self, start: bytes) -> None:
         """Watch `start` and what is below. Raises OSError when the root is not there."""

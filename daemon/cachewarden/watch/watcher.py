@@ -1,6 +1,7 @@
 """All watches of the service, over one inotify instance."""
 
 import contextlib
+import os
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -9,8 +10,10 @@ from typing import Literal
 from watchdog.observers.inotify_c import InotifyFD
 
 from cachewarden.watch.group import Group, Rules
+from cachewarden.watch.noted import Noted
+from cachewarden.watch.structure.places import TooManyError, below
 
-WatchMode = Literal["inotify", "partial", "polling", "none"]
+WatchMode = Literal["fanotify", "inotify", "partial", "polling", "none"]
 
 
 class Watcher:
@@ -39,6 +42,7 @@ class Watcher:
         self._inotify: InotifyFD | None = None
         self._groups: dict[str, Group | None] = {}  # None: there was no inotify to watch it with
         self._roots: dict[bytes, Group] = {}
+        self._noted = Noted()
         self._overflowing = False
         self._stopped = False
 
@@ -58,12 +62,34 @@ class Watcher:
             group = self._group(key, path, Rules(self._ignore)) if inotify is not None else None
             with self._lock:
                 self._groups[key] = group
+        self._noted.doubt([key])
         if group is not None:
             group.refresh()
         return self.mode(key)
 
+    def take(self, key: str, root_fd: int) -> frozenset[bytes] | None:
+        """Paths of the directories that changed since the last time: see `enforce.changes.Changes`.
+
+        What inotify has not told yet is in the next answer. None unless each directory is watched, and was
+        all the time. Below a directory that came, all are named. Raises nothing.
+        """
+        changed = self._noted.take(key)
+        if changed is None or self.mode(key) != "inotify":
+            return None
+        try:
+            return frozenset(changed.directories).union(
+                *((path, *below(root_fd, path)) for path in changed.came)
+            )
+        except (OSError, TooManyError):
+            return None
+
+    def lost(self, key: str) -> None:
+        """The next `take` of a location answers None."""
+        self._noted.doubt([key])
+
     def unwatch(self, key: str) -> None:
         """Forget a location; an unknown one is no error."""
+        self._noted.forget(key)
         with self._lock:
             group = self._groups.pop(key, None)
         if group is not None:
@@ -144,14 +170,17 @@ class Watcher:
 
     def _group(self, key: str | None, path: bytes, rules: Rules) -> Group:
         assert self._inotify is not None
-        return Group(self._inotify, path, rules, partial(self._changed, key), self._overflowed)
+        return Group(self._inotify, path, rules, partial(self._changed, key, path), self._overflowed)
 
-    def _changed(self, key: str | None, path: bytes) -> None:
+    def _changed(self, key: str | None, root: bytes, path: bytes, came: bool) -> None:
         self._overflowing = False
-        self._on_change(key, path)
+        if key is not None:
+            self._noted.note(key, path, came=came)
+        self._on_change(key, os.path.join(root, path) if path else root)
 
     def _overflowed(self) -> None:
         # The reader tells each group of the same overflow, one after the other.
+        self._noted.doubt()
         if not self._overflowing:
             self._overflowing = True
             self._on_overflow()
