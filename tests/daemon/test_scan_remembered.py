@@ -3,6 +3,7 @@
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cachewarden.inventory import Claim, Foreign, SharedClaim, Split
-from cachewarden.scan import Again, changes, facts_of, measure_again, remember
+from cachewarden.scan import Again, changes, facts_of, measure_again, pack, remember, unpack
 from cachewarden_policies.globs import compile_globs
 from cachewarden_policies.reasons import KeepReason
 
@@ -84,6 +85,14 @@ class Place:
     def agree(self, **more) -> None:
         ours, whole = self.measure(**more)
         assert ours == whole
+
+    def restart(self) -> None:
+        """Go on with what was written, as a process that comes after this one."""
+        stored = unpack(pack(self.known, {"any": 1}))
+        before, self.known = self.known, stored.remembered()
+        assert (stored.facts, stored.more) == (before.facts, {"any": 1})
+        assert replace(self.known.inventory, aside=before.inventory.aside) == before.inventory
+        assert self.known.split == before.split
 
 
 @pytest.fixture
@@ -168,8 +177,11 @@ def act(place: Place, step) -> None:  # noqa: C901, PLR0912 - one branch for eac
     rounds=st.lists(st.lists(steps, min_size=1, max_size=5), min_size=1, max_size=4),
     settled=st.booleans(),
     excluding=st.booleans(),
+    restarted=st.booleans(),
 )
-def test_whatever_changes_the_parts_make_the_whole(tmp_path_factory, built, rounds, settled, excluding):
+def test_whatever_changes_the_parts_make_the_whole(
+    tmp_path_factory, built, rounds, settled, excluding, restarted
+):
     place = Place(tmp_path_factory.mktemp("any") / "place", ["y"] if excluding else None)
     for step in built:
         act(place, step)
@@ -179,4 +191,6 @@ def test_whatever_changes_the_parts_make_the_whole(tmp_path_factory, built, roun
         time.sleep(0.01)  # a tick of the filesystem's clock
         for step in changes_of_a_round:
             act(place, step)
+        if restarted:
+            place.restart()
         place.agree(settled_ns=settled_ns)

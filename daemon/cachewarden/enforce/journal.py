@@ -1,6 +1,7 @@
 """Who wants to hear of a pass while it runs: the service's log and counters, a command's progress."""
 
 from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry
+from cachewarden.scan import Totals
 from cachewarden.spec import LocationSpec
 
 
@@ -12,6 +13,12 @@ class Journal:
 
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:
         """A walk goes on: files and bytes so far."""
+
+    def recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
+        """What a location came to when an earlier process of ours left; so many directories changed since.
+
+        Not verified: files may have grown where they are.
+        """
 
     def planned(self, spec: LocationSpec, size: int) -> None:
         """A plan that is carried out now means to take so many bytes off the location."""

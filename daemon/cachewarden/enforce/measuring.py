@@ -10,14 +10,15 @@ is still. Whatever is left: a walk over everything, now and then.
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from cachewarden import layouts
 from cachewarden.clock import Clock
-from cachewarden.enforce.asked import AskedTime
 from cachewarden.enforce.changes import Changes
+from cachewarden.enforce.dividing import Demand, Divided, demand_of, divide
 from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.measures import MeasureFiles
 from cachewarden.enforce.opens import Opens, every_open_is_seen
+from cachewarden.enforce.recalling import Kept, recall
 from cachewarden.evict import TRASH_NAME
-from cachewarden.inventory import Inventory, Split
+from cachewarden.inventory import Inventory
 from cachewarden.scan import (
     Again,
     Changed,
@@ -30,7 +31,6 @@ from cachewarden.scan import (
     scan,
 )
 from cachewarden.spec import LocationSpec
-from cachewarden.tree import Tree
 from cachewarden_policies.globs import Globs, compile_globs
 from cachewarden_policies.policy import HOUR, SECOND
 
@@ -45,24 +45,12 @@ _TICK_NS = 2 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
-    """What a split depends on, beside the tree and the time."""
+class Sources:
+    """Who tells what changes and who opens what, and where measures are kept; None: nobody, nowhere."""
 
-    layout: str
-    partial_max_idle: int | None
-    keep_checkpoints: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Divided:
-    """A split. `lasting`: it is good until a directory changes; otherwise it is made anew for each measure.
-
-    `aside` are directories in which an interrupted eviction left something.
-    """
-
-    split: Split
-    aside: frozenset[bytes]
-    lasting: bool
+    changes: Changes | None = None
+    opens: Opens | None = None
+    files: MeasureFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,36 +60,16 @@ class _Memory:
     remembered: Remembered
     walked_ns: int  # on the clock that never jumps
 
-    @property
-    def inventory(self) -> Inventory:
-        return self.remembered.inventory
-
-
-def demand_of(spec: LocationSpec) -> Demand:
-    """What the configuration of a location says of its split."""
-    return Demand(spec.layout, spec.policy.partial_max_idle, spec.evict_checkpoints)
-
-
-def divide(root_fd: int, demand: Demand, now_ns: int) -> Divided:
-    """Let the layout split what is in a location. Raises LayoutError."""
-    tree = Tree(root_fd)
-    time = AskedTime(now_ns)
-    context = layouts.Context(
-        now_ns=time, partial_max_idle=demand.partial_max_idle, keep_checkpoints=demand.keep_checkpoints
-    )
-    split = layouts.split(tree, demand.layout, context)
-    aside = frozenset(tree.aside)
-    return Divided(split, aside, lasting=not (time.asked or aside or tree.unreadable))
-
 
 class Measuring:
     """Measures locations and remembers what it found. Threads may call it at once, each for its locations."""
 
-    def __init__(self, clock: Clock, journal: Journal, seen: Changes | None, opens: Opens | None) -> None:
+    def __init__(self, clock: Clock, journal: Journal, sources: Sources) -> None:
         self._clock = clock
         self._journal = journal
-        self._changes = seen
-        self._opens = opens
+        self._changes = sources.changes
+        self._opens = sources.opens
+        self._kept = Kept(sources.files, clock) if sources.files is not None else None
         self._memories: dict[str, _Memory] = {}
         self._doubted: dict[str, set[bytes]] = {}
 
@@ -110,39 +78,99 @@ class Measuring:
 
         Raises LocationUnavailableError, LayoutError, OSError.
         """
-
-        def progress(files: int, size: int) -> None:
-            self._journal.measured(spec, files, size)
-
         if self._changes is None:
             divided = divide(root_fd, demand_of(spec), now_ns)
             found = scan(
-                root_fd, divided.split, trash_names=(TRASH_NAME,), exclude=_exclude(spec), progress=progress
+                root_fd,
+                divided.split,
+                trash_names=(TRASH_NAME,),
+                exclude=_exclude(spec),
+                progress=self._progress(spec),
             )
             return replace(found, aside=divided.aside)
         dirty = self._changes.take(spec.key, root_fd)
         known = self._memories.pop(spec.key, None)  # what fails half-way is not remembered
         try:
-            memory = None
-            if known is not None and dirty is not None and self._is_fit(spec, known):
-                memory = self._again(spec, root_fd, known, dirty, now_ns, progress)
-            if memory is None:
-                memory = self._walked(spec, root_fd, now_ns, progress)
+            memory = self._measured(spec, root_fd, known, dirty, now_ns)
         except BaseException:
             self._changes.lost(spec.key)
             raise
         self._memories[spec.key] = memory
         self._doubted.pop(spec.key, None)
-        return memory.inventory
+        return memory.remembered.inventory
 
     def doubt(self, key: str, entries: Collection[bytes]) -> None:
         """These entries are not what was measured: measure them again whatever the directories say."""
-        self._doubted.setdefault(key, set()).update(entries)
+        if self._changes is not None:
+            self._doubted.setdefault(key, set()).update(entries)
 
     def retain(self, keys: Collection[str]) -> None:
         """Forget all locations but these."""
-        for key in self._memories.keys() - set(keys):
-            self._memories.pop(key, None)
+        for known in (self._memories, self._doubted):
+            for key in known.keys() - set(keys):
+                known.pop(key, None)
+
+    def keep(self, key: str) -> None:
+        """Write what is remembered of a location, if it changed, and was not written a moment ago."""
+        memory = self._memories.get(key)
+        if self._kept is not None and memory is not None:
+            self._kept.save(key, memory.remembered, _more(memory, self._kept.boot))
+            self._say()
+
+    def leave(self) -> None:
+        """The service ends, in order: no pass is under way, and all that was taken is measured."""
+        if self._kept is not None:
+            for key, memory in self._memories.items():
+                if self._doubted.get(key):
+                    continue
+                self._kept.save(key, memory.remembered, _more(memory, self._kept.boot), last=True)
+            self._say()
+
+    def _measured(
+        self,
+        spec: LocationSpec,
+        root_fd: int,
+        known: _Memory | None,
+        dirty: frozenset[bytes] | None,
+        now_ns: int,
+    ) -> _Memory:
+        if known is None and self._kept is not None:
+            known, moved = self._recalled(spec, root_fd, dirty)
+            dirty = dirty | moved if dirty is not None else None
+        if known is not None and dirty is not None and self._is_fit(spec, known):
+            memory = self._again(spec, root_fd, known, dirty, now_ns)
+            if memory is not None:
+                return memory
+        demand, facts = demand_of(spec), _facts(spec, root_fd)
+        begun_ns = self._clock.monotonic_ns()
+        divided = divide(root_fd, demand, now_ns)
+        found = remember(root_fd, divided.split, facts, now_ns - _TICK_NS, self._progress(spec))
+        return _Memory(demand, divided, _with_aside(found, divided), begun_ns)
+
+    def _recalled(
+        self, spec: LocationSpec, root_fd: int, dirty: frozenset[bytes] | None
+    ) -> tuple[_Memory | None, frozenset[bytes]]:
+        """What an earlier process knew, and which directories changed since; None where it may not be used.
+
+        Its figures are told in any case, for what they are. They may be used where every change since was
+        seen: then `dirty` is known, and the process had left in order.
+        """
+        assert self._kept is not None
+        found = recall(self._kept, spec, root_fd, _facts(spec, root_fd))
+        self._say()
+        if found is None:
+            return None, frozenset()
+        self._journal.recalled(spec, found.totals, len(found.changed))
+        more = found.more
+        if dirty is None or not found.in_order or self._opens is None:
+            return None, frozenset()
+        remembered = found.remembered()
+        if remembered is None:
+            return None, frozenset()
+        # Who holds what is asked before anything is measured again.
+        self._opens.index(spec.key, root_fd, remembered.inventory, spec.policy.opener_hold)
+        divided = Divided(remembered.split, frozenset(), lasting=bool(more["lasting"]))
+        return _Memory(Demand(*more["demand"]), divided, remembered, int(more["walked_ns"])), found.changed
 
     def _is_fit(self, spec: LocationSpec, known: _Memory) -> bool:
         return (
@@ -152,31 +180,18 @@ class Measuring:
             and self._clock.monotonic_ns() - known.walked_ns < WALK_NS
         )
 
-    def _walked(self, spec: LocationSpec, root_fd: int, now_ns: int, progress: Progress) -> _Memory:
-        demand = demand_of(spec)
-        facts = _facts(spec, root_fd)
-        divided = divide(root_fd, demand, now_ns)
-        begun_ns = self._clock.monotonic_ns()
-        found = remember(root_fd, divided.split, facts, now_ns - _TICK_NS, progress)
-        return _Memory(demand, divided, _with_aside(found, divided), begun_ns)
-
     def _again(
-        self,
-        spec: LocationSpec,
-        root_fd: int,
-        known: _Memory,
-        dirty: frozenset[bytes],
-        now_ns: int,
-        progress: Progress,
+        self, spec: LocationSpec, root_fd: int, known: _Memory, dirty: frozenset[bytes], now_ns: int
     ) -> _Memory | None:
         facts = _facts(spec, root_fd)
-        changed = changes(known.remembered, root_fd, dirty) if dirty else Changed()
+        before = known.remembered
+        changed = changes(before, root_fd, dirty) if dirty else Changed()
         divided = known.divided
         if dirty or not divided.lasting:
             divided = divide(root_fd, known.demand, now_ns)
-        entries = self._held(spec.key, known.inventory) | self._doubted.get(spec.key, set())
+        entries = self._held(spec.key, before.inventory) | self._doubted.get(spec.key, set())
         again = Again(divided.split, changed, now_ns - _TICK_NS, frozenset(entries))
-        found = measure_again(known.remembered, root_fd, facts, again, progress)
+        found = measure_again(before, root_fd, facts, again, self._progress(spec))
         if found is None:
             return None
         return replace(known, divided=divided, remembered=_with_aside(found, divided))
@@ -187,6 +202,23 @@ class Measuring:
         mine = self._opens.for_location(key)
         mine.drain()
         return {entry.name for entry in inventory.entries if mine.holds(entry.name)}
+
+    def _progress(self, spec: LocationSpec) -> Progress:
+        return lambda files, size: self._journal.measured(spec, files, size)
+
+    def _say(self) -> None:
+        for notice in self._kept.take_notices() if self._kept is not None else ():
+            self._journal.notice(notice)
+
+
+def _more(memory: _Memory, boot: str) -> dict[str, object]:
+    demand = memory.demand
+    return {
+        "demand": [demand.layout, demand.partial_max_idle, demand.keep_checkpoints],
+        "lasting": memory.divided.lasting,
+        "walked_ns": memory.walked_ns,
+        "boot": boot,
+    }
 
 
 def _exclude(spec: LocationSpec) -> Globs | None:

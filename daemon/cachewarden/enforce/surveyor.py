@@ -12,7 +12,8 @@ from cachewarden.enforce.clockwatch import ClockWatch, Reading
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
-from cachewarden.enforce.measuring import Measuring
+from cachewarden.enforce.measures import MeasureFiles
+from cachewarden.enforce.measuring import Measuring, Sources
 from cachewarden.enforce.opens import Opens, record_news, with_openers
 from cachewarden.enforce.sightings import Surroundings
 from cachewarden.enforce.survey import Survey, opened, survey
@@ -38,8 +39,9 @@ class Means:
 
     `clock_watch` doubts the clock, None: nobody does. `opens` sees opens; None where nobody asks for them.
     `opens_since_start`: it was there all the time, so that "no living process opened it" is knowledge.
-    `changes` sees what changes in locations; None where nobody does, and each pass walks. `at` is called
-    between the steps of evictions, see `Evictor`: a place for tests to interfere and to measure.
+    `changes` sees what changes in locations; None where nobody does, and each pass walks. `measures` keeps
+    what was measured for the next start. `at` is called between the steps of evictions, see `Evictor`: a
+    place for tests to interfere and to measure.
     """
 
     ledger: Ledger
@@ -54,6 +56,7 @@ class Means:
     opens: Opens | None = None
     opens_since_start: bool = False
     changes: Changes | None = None
+    measures: MeasureFiles | None = None
     at: Callable[[str], None] = nothing_to_do
 
 
@@ -86,7 +89,8 @@ class Surveyor:
 
     def __init__(self, means: Means) -> None:
         self.means = means
-        self.measuring = Measuring(means.clock, means.journal, means.changes, means.opens)
+        sources = Sources(means.changes, means.opens, means.measures)
+        self.measuring = Measuring(means.clock, means.journal, sources)
 
     @contextmanager
     def surveyed(
@@ -125,6 +129,8 @@ class Surveyor:
                 except (OSError, LayoutError) as error:
                     missing.append((spec, reporting.missing(spec, f"{spec.name}: {error}", Outcome.FAILED)))
             yield Findings(tuple(surveys), tuple(missing), guards, trashes, time, begun_ns)
+            for spec, _ in roots:
+                self.measuring.keep(spec.key)
 
     def _lock(
         self,
