@@ -162,6 +162,8 @@ class Enforcer:
         root = work.survey.root_fd, work.survey.mount
         clock = self.means.clock
         measured_ns = clock.wall_ns()  # stamps of files are by this clock, even if it jumped just now
+        changed = [name for name, reason in work.busy.items() if reason is KeepReason.CHANGED]
+        self.surveyor.measuring.doubt(spec.key, changed)
         try:
             now_ns = findings.later_ns(clock.monotonic_ns())
             found = self.surveyor.survey(spec, root, findings.guards, now_ns)
