@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 _DONE = "answer "
 
@@ -42,11 +42,26 @@ def scan() -> dict[str, object]:
     return {"do": "scan"}
 
 
-def start_client(endpoint: str, cache: str, requests: Sequence[dict[str, object]]) -> subprocess.Popen[str]:
-    """Start a client with these requests; `answers` waits for it."""
+def start_client(
+    endpoint: str,
+    cache: str,
+    requests: Sequence[dict[str, object]],
+    extra: Mapping[str, str] | None = None,
+    packages: str | None = None,
+) -> subprocess.Popen[str]:
+    """Start a client with these requests; `answers` waits for it.
+
+    `extra` is added to its environment. With `packages`, a directory, it is the client that is installed
+    there, and nothing of this environment.
+    """
+    environ = client_environment(endpoint, cache) | dict(extra or {})
+    command = [sys.executable, os.path.abspath(__file__)]
+    if packages is not None:
+        environ["PYTHONPATH"] = packages
+        command.insert(1, "-S")
     client = subprocess.Popen(
-        [sys.executable, os.path.abspath(__file__)],
-        env=client_environment(endpoint, cache),
+        command,
+        env=environ,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -65,9 +80,15 @@ def answers(client: subprocess.Popen[str], timeout: float = 60) -> list[dict]:
     return [json.loads(line.removeprefix(_DONE)) for line in out.splitlines() if line.startswith(_DONE)]
 
 
-def run_client(endpoint: str, cache: str, *requests: dict[str, object]) -> list[dict]:
-    """Carry out the requests in one fresh client process."""
-    return answers(start_client(endpoint, cache, requests))
+def run_client(
+    endpoint: str,
+    cache: str,
+    *requests: dict[str, object],
+    extra: Mapping[str, str] | None = None,
+    packages: str | None = None,
+) -> list[dict]:
+    """Carry out the requests in one fresh client process, made as by `start_client`."""
+    return answers(start_client(endpoint, cache, requests, extra, packages))
 
 
 def digests(files: dict[str, bytes]) -> dict[str, str]:
