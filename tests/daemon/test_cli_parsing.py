@@ -86,7 +86,7 @@ def test_an_unknown_location_is_answered_with_the_known_ones_and_a_guess(configu
 
 def test_commands_of_later_versions_do_not_exist_yet():
     """No stubs: whoever types one is told."""
-    for name in ("discover", "nodes", "node", "top", "simulate"):
+    for name in ("nodes", "node", "top", "simulate"):
         assert run(name).exit_code == 2
 
 

@@ -5,7 +5,17 @@ from typing import Annotated
 import typer
 
 from cachewarden import __version__
-from cachewarden.cli.commands import brakes, configuration, doctor, looking, passes, pinning, service, trash
+from cachewarden.cli.commands import (
+    brakes,
+    configuration,
+    discover,
+    doctor,
+    looking,
+    passes,
+    pinning,
+    service,
+    trash,
+)
 from cachewarden.cli.face import Face
 from cachewarden.cli.guard import Guarded
 
@@ -74,5 +84,5 @@ def top(
     ctx.obj = Face(config or None, user)
 
 
-for each in (service, passes, looking, pinning, trash, brakes, configuration, doctor):
+for each in (service, passes, looking, pinning, trash, brakes, configuration, discover, doctor):
     each.register(app)

@@ -1,4 +1,4 @@
-"""Plan files: written for `apply`, read by it."""
+"""Plan files: written for `apply`, read by it. Proposed configurations: written once."""
 
 import json
 import os
@@ -24,6 +24,24 @@ def write_plan(path: str, document: object) -> None:
                 file.write(content)
         else:
             _replace(target, content)
+    except OSError as error:
+        raise UsageError(f"-o: {show(target)} cannot be written: {error.strerror}") from error
+
+
+def write_new(path: str, text: str) -> None:
+    """Write text to a file that does not exist yet, readable for its owner only. Raises UsageError.
+
+    What is there is left alone: it may be the configuration in force.
+    """
+    target = os.fsencode(path)
+    try:
+        fd = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(fd)
+    except FileExistsError:
+        raise UsageError(f"-o: {show(target)} is there already, and is left as it is") from None
     except OSError as error:
         raise UsageError(f"-o: {show(target)} cannot be written: {error.strerror}") from error
 

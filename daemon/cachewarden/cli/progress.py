@@ -74,6 +74,10 @@ class Watcher(Journal):
 
     def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:  # noqa: ARG002
         """Its walk is over."""
+        self.over(spec)
+
+    def over(self, spec: LocationSpec) -> None:
+        """Nothing more is measured there."""
         with self._lock:
             self._begun.pop(spec.key, None)
             task = self._tasks.pop(spec.key, None)

@@ -5,9 +5,10 @@ the disk; the ledger learns which entries were seen.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from cachewarden import recency
 from cachewarden.enforce.guards import Guards, lease_trusted, veto_of
@@ -15,11 +16,26 @@ from cachewarden.enforce.root import open_root
 from cachewarden.errors import LocationUnavailableError
 from cachewarden.inventory import Entry, Inventory
 from cachewarden.kernel import statfs
-from cachewarden.ledger import Ledger, Record
+from cachewarden.ledger import Record, Seen
 from cachewarden.mountinfo import AtimeMode, Mount, atime_mode, mount_of
 from cachewarden.paths import show
 from cachewarden.spec import LocationSpec
 from cachewarden_policies import situation
+
+
+class Memory(Protocol):
+    """What a survey asks of the ledger."""
+
+    def seen(
+        self,
+        location: LocationSpec,
+        entries: Iterable[tuple[bytes, int]],
+        now_ns: int,
+        *,
+        complete: bool = True,
+        formerly: Mapping[bytes, bytes] | None = None,
+    ) -> Seen:
+        """Take over what a scan found, as (name, bytes), and say what is remembered of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +84,14 @@ def opened(spec: LocationSpec, trusted: frozenset[int]) -> Iterator[tuple[int, M
 def survey(
     spec: LocationSpec,
     opened_root: tuple[int, Mount],
-    ledger: Ledger,
+    memory: Memory,
     guards: Guards,
     now_ns: int,
     inventory: Inventory,
 ) -> Survey:
     """Judge what was measured in the location behind `opened_root`."""
     root_fd, mount = opened_root
-    seen = ledger.seen(
+    seen = memory.seen(
         spec,
         [(entry.name, entry.measure.bytes) for entry in inventory.entries],
         now_ns,

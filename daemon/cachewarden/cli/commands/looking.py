@@ -15,6 +15,7 @@ from cachewarden.cli.views.records import history_blocks
 from cachewarden.cli.views.status import status_blocks
 from cachewarden.errors import UsageError
 from cachewarden.ledger import EvictionRow
+from cachewarden.owners import user_name
 from cachewarden.service import House
 
 _ALL = 10**6
@@ -82,7 +83,8 @@ def list_entries(ctx: typer.Context, location: LocationArgument = None, as_json:
     with face.house("list") as house:
         rows = house.rows(location)
     if as_json:
-        face.screen.json([row.to_json() for row in rows])
+        names = {uid: user_name(uid) for uid in {row.owner for row in rows}}
+        face.screen.json([row.to_json() | {"user": names[row.owner]} for row in rows])
     else:
         face.screen.show([*list_blocks(rows, now_ns())])
 
@@ -104,7 +106,7 @@ def explain(ctx: typer.Context, path: Path, as_json: Json = False) -> None:
             face.screen.show([*gone_blocks(wanted, past, now_ns())])
             return
     if as_json:
-        face.screen.json(found.to_json())
+        face.screen.json(found.to_json() | {"user": user_name(found.row.owner)})
         return
     mine = [row for row in past if row.entry == found.row.entry]
     face.screen.show([*explain_blocks(found, mine, now_ns())])

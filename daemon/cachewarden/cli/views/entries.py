@@ -1,11 +1,12 @@
 """What `list` says: the entries of each location, what goes first on top."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from cachewarden.cli.blocks import EMPTY, Block, Column, Content, Table, dim, line, warn
 from cachewarden.cli.views.usage import heading
 from cachewarden.cli.words import entries, number, relative, size, until
 from cachewarden.enforce.view import Row
+from cachewarden.owners import user_name
 from cachewarden.paths import show
 from cachewarden_policies.reasons import KeepReason
 
@@ -17,6 +18,7 @@ _COLUMNS = (
     Column("LAST USE", right=True),
     Column("KNOWN BY", needs=100),
     Column("COST", needs=110),
+    Column("OWNER", needs=130),
     Column("VERDICT"),
     Column("WHY", wraps=True),
 )
@@ -33,10 +35,11 @@ def list_blocks(rows: Sequence[Row], now_ns: int) -> Iterator[Block]:
         if number_:
             yield EMPTY
         spec, total = mine[0].spec, sum(row.size for row in mine)
+        names = {uid: user_name(uid) for uid in {row.owner for row in mine}}
         yield heading(spec.name, spec.path)
         yield line(f"{entries(len(mine))}, {size(total)}", indent=1)
         yield EMPTY
-        yield Table(_COLUMNS, [_row(each, now_ns) for each in sorted(mine, key=first_to_go)], 1)
+        yield Table(_COLUMNS, [_row(each, names, now_ns) for each in sorted(mine, key=first_to_go)], 1)
 
 
 def first_to_go(row: Row) -> tuple[bool, int, int, bytes]:
@@ -48,7 +51,7 @@ def _place(row: Row) -> tuple[str, bytes]:
     return row.spec.name, row.spec.path
 
 
-def _row(row: Row, now_ns: int) -> tuple[Content, ...]:
+def _row(row: Row, names: Mapping[int, str], now_ns: int) -> tuple[Content, ...]:
     return (
         show(row.entry),
         size(row.size),
@@ -57,6 +60,7 @@ def _row(row: Row, now_ns: int) -> tuple[Content, ...]:
         relative(row.last_use_ns, now_ns),
         str(row.last_use_source),
         str(row.cost),
+        names[row.owner],
         warn("go") if row.verdict == "evict" else dim("stay"),
         _why(row, now_ns),
     )

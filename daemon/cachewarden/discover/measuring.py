@@ -1,0 +1,106 @@
+"""Measuring places as a pass would, without remembering anything, and planning over them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cachewarden import layouts
+from cachewarden.clock import Clock
+from cachewarden.discover.judging import objection
+from cachewarden.discover.places import Place
+from cachewarden.enforce import measuring
+from cachewarden.enforce.guards import Guards
+from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.scopes import filesystems
+from cachewarden.enforce.survey import Survey, opened, survey
+from cachewarden.ledger import Record, Seen
+from cachewarden.mountinfo import foreign_mounts
+from cachewarden.spec import LocationSpec
+from cachewarden.tree import Tree
+from cachewarden_policies import situation
+from cachewarden_policies.planning import make_plan
+
+_NOBODY: frozenset[int] = frozenset()  # places have no links on the way; one that appears is not followed
+
+
+class NoMemory:
+    """Takes the ledger's place: remembers nothing, so that everything was there before us."""
+
+    def seen(
+        self,
+        location: LocationSpec,  # noqa: ARG002
+        entries: Iterable[tuple[bytes, int]],
+        now_ns: int,
+        *,
+        complete: bool = True,  # noqa: ARG002
+        formerly: Mapping[bytes, bytes] | None = None,  # noqa: ARG002
+    ) -> Seen:
+        """A record without a past for each entry."""
+        return Seen({name: Record(now_ns, False, size) for name, size in entries})
+
+
+@dataclass(slots=True)
+class Measuring:
+    """One look at all places, at one moment. `journal` is told how far it is; it may raise to end it."""
+
+    clock: Clock
+    journal: Journal
+    over: Callable[[LocationSpec], None]
+    now_ns: int = field(init=False)
+    guards: Guards = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.now_ns = self.clock.wall_ns()
+        self.guards = Guards((), foreign_mounts(), self.now_ns)
+
+    def objection(self, place: Place, spec: LocationSpec) -> str | None:
+        """Why a place is not proposed, before it is measured. Raises as `survey`."""
+        with opened(spec, _NOBODY) as (root_fd, _):
+            split = layouts.split(Tree(root_fd), spec.layout, layouts.Context(self.now_ns))
+            return objection(place, split.layout, split.claims)
+
+    def survey(self, spec: LocationSpec) -> Survey:
+        """Measure a place. Raises LocationUnavailableError, LayoutError, OSError.
+
+        The survey's root is closed: only its figures may be used.
+        """
+        try:
+            with opened(spec, _NOBODY) as root:
+                measure = measuring.Measuring(self.clock, self.journal, measuring.Sources())
+                inventory = measure.inventory(spec, root[0], self.now_ns)
+                return survey(spec, root, NoMemory(), self.guards, self.now_ns, inventory)
+        finally:
+            self.over(spec)
+
+
+def would_free(surveys: Sequence[Survey], now_ns: int) -> dict[str, int]:
+    """Bytes that the disk would get back from each location, by key, if its policy were enforced now.
+
+    As a confirmed pass would: `max_share` is left out. Who uses what is not asked.
+    """
+    locations = [_location(each) for each in surveys]
+    plan = make_plan(situation.Situation(now_ns, locations, (), filesystems(surveys)))
+    return {
+        each.location: sum(verdict.disk_gain_bytes for verdict in each.evictions) for each in plan.locations
+    }
+
+
+def _location(found: Survey) -> situation.Location:
+    shares = [
+        situation.Share(
+            each.owners,
+            each.bytes,
+            each.files,
+            outside=each.outside,
+            kept=each.claim is not None and each.claim.kept,
+        )
+        for each in found.inventory.shares
+    ]
+    return situation.Location(
+        found.spec.key,
+        found.spec.policy,
+        found.inventory.bytes,
+        found.inventory.files,
+        found.facts,
+        shares,
+        situation.Circumstances(confirmed=True),
+    )
