@@ -24,6 +24,7 @@ from cachewarden.scan import (
     Changed,
     Facts,
     Remembered,
+    Totals,
     changes,
     facts_of,
     measure_again,
@@ -35,6 +36,7 @@ from cachewarden_policies.globs import Globs, compile_globs
 from cachewarden_policies.policy import HOUR, SECOND
 
 Progress = Callable[[int, int], None]
+Recall = Callable[[LocationSpec, Totals, int], None]  # what it came to, and how many directories changed
 
 # A walk over a million files costs some seconds of CPU: four in a day are a hundredth of a percent of a core.
 # What a walk alone finds changes slowly (a link to a file here, made or removed elsewhere; a mode that was
@@ -64,9 +66,11 @@ class _Memory:
 class Measuring:
     """Measures locations and remembers what it found. Threads may call it at once, each for its locations."""
 
-    def __init__(self, clock: Clock, journal: Journal, sources: Sources) -> None:
+    def __init__(self, clock: Clock, journal: Journal, sources: Sources, recalled: Recall) -> None:
+        """`recalled` is told of figures that an earlier process left, before they are verified."""
         self._clock = clock
         self._journal = journal
+        self._on_recall = recalled
         self._changes = sources.changes
         self._opens = sources.opens
         self._kept = Kept(sources.files, clock) if sources.files is not None else None
@@ -160,7 +164,7 @@ class Measuring:
         self._say()
         if found is None:
             return None, frozenset()
-        self._journal.recalled(spec, found.totals, len(found.changed))
+        self._on_recall(spec, found.totals, len(found.changed))
         more = found.more
         if dirty is None or not found.in_order or self._opens is None:
             return None, frozenset()

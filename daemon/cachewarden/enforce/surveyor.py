@@ -23,6 +23,7 @@ from cachewarden.ledger import Ledger, PinStore
 from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount, foreign_mounts
 from cachewarden.report import LocationReport
+from cachewarden.scan import Totals
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import Outcome
 
@@ -90,7 +91,7 @@ class Surveyor:
     def __init__(self, means: Means) -> None:
         self.means = means
         sources = Sources(means.changes, means.opens, means.measures)
-        self.measuring = Measuring(means.clock, means.journal, sources)
+        self.measuring = Measuring(means.clock, means.journal, sources, self._recalled)
 
     @contextmanager
     def surveyed(
@@ -202,6 +203,18 @@ class Surveyor:
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
         return found if opens is None else with_openers(found, opens, self.means.ledger, now_ns)
+
+    def _recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
+        """Figures of an earlier process are shown at once, and for what they are: not verified."""
+        self.means.ledger.update_location(
+            spec,
+            self.means.clock.wall_ns(),
+            bytes=totals.bytes,
+            files=totals.files,
+            entries=totals.entries,
+            usage_complete=False,
+        )
+        self.means.journal.recalled(spec, totals, changed)
 
     def complete(self, survey: Survey, guards: Guards) -> bool:
         """Whether "nobody uses it" can be known in a location: of this moment, and of who may come back."""

@@ -8,6 +8,7 @@ from cachewarden.logs import AuditFile, Changes, get_logger
 from cachewarden.metrics import Metrics
 from cachewarden.paths import show
 from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry, iso
+from cachewarden.scan import Totals
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import Outcome
 
@@ -15,7 +16,8 @@ _TROUBLE = frozenset({Outcome.SHORT, Outcome.WAITING, Outcome.UNAVAILABLE, Outco
 
 
 class Chronicle(Journal):
-    """A journal of passes (`enforce.Journal`). `progress` is told of each location that moves on."""
+    """A journal of passes (`enforce.Journal`). `progress` is told of each location that moves on,
+    `recalled` of figures that are not verified yet."""
 
     def __init__(
         self,
@@ -23,18 +25,25 @@ class Chronicle(Journal):
         clock: Clock,
         progress: Callable[[LocationSpec], None],
         want: Callable[[str], None],
+        recalled: Callable[[LocationSpec, Totals], None],
     ) -> None:
         self.audit: AuditFile | None = None
         self._metrics = metrics
         self._clock = clock
         self._progress = progress
         self._want = want
+        self._recalled = recalled
         self._log = get_logger()
         self._changes = Changes()
 
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:  # noqa: ARG002 - the interface's
         """A walk goes on."""
         self._progress(spec)
+
+    def recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
+        """Shown until the first pass has looked for itself."""
+        self._recalled(spec, totals)
+        self._log.info("figures of the last run, to be verified", **_place(spec), changed_directories=changed)
 
     def planned(self, spec: LocationSpec, size: int) -> None:
         """Counted only, beside what is really evicted and freed."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from cachewarden.metrics import FilesystemFigures, LocationFigures, ServiceFigures, Snapshot, UserFigures
 from cachewarden.owners import user_name
 from cachewarden.report import Gauges, LocationReport
+from cachewarden.scan import Totals
 from cachewarden.spec import LocationSpec
 from cachewarden.watch import WatchMode
 from cachewarden_policies.reasons import LastUseSource, Outcome
@@ -48,6 +49,7 @@ class Figures:
         self._watch_mode = watch_mode
         self._specs: tuple[tuple[LocationSpec, bool], ...] = ()
         self._known: dict[str, _Known] = {}
+        self._recalled: dict[str, Totals] = {}
         self._silent: frozenset[str] = frozenset()
         self._ghosts: dict[bytes, int] = {}
         self.names_users = False  # the service sets it, from the configuration
@@ -74,10 +76,16 @@ class Figures:
         with self._lock:
             self._silent = frozenset(keys)
 
+    def recalled(self, spec: LocationSpec, totals: Totals) -> None:
+        """What a location came to when an earlier process left; the first pass looks for itself."""
+        with self._lock:
+            self._recalled[spec.key] = totals
+
     def took(self, spec: LocationSpec, report: LocationReport, now_ns: int) -> None:
         """A pass over a location ended."""
         users = _users(report.gauges) if report.gauges is not None else ()  # may ask the network for names
         with self._lock:
+            self._recalled.pop(spec.key, None)
             before = self._known.get(spec.key, _Known())
             if report.absent:
                 self._known[spec.key] = replace(_absent(before), last_pass_ns=now_ns)
@@ -142,7 +150,16 @@ class Figures:
             watch_mode=self._watch_mode(spec.key),
         )
         if report is None or report.gauges is None:
-            return figures
+            totals = self._recalled.get(spec.key)
+            if totals is None or not available:
+                return figures
+            return replace(
+                figures,
+                bytes=totals.bytes,
+                files=totals.files,
+                entries=totals.entries,
+                usage_complete=False,
+            )
         gauges = report.gauges
         return replace(
             figures,

@@ -17,6 +17,7 @@ from cachewarden.clock import Clock, SystemClock
 from cachewarden.enforce.books import newest_pass_ns
 from cachewarden.enforce.clockwatch import ClockWatch
 from cachewarden.enforce.enforcer import Enforcer
+from cachewarden.enforce.measures import MeasureFiles
 from cachewarden.enforce.surveyor import Means
 from cachewarden.errors import CachewardenError, ConfigurationError
 from cachewarden.evict import TRASH_NAME, raise_descriptor_limit
@@ -86,10 +87,12 @@ class Service:
             ServiceFigures(__version__, now_ns, config_last_reload_success_ns=now_ns), self._watching.mode
         )
         self._metrics = Metrics(self._figures.snapshot)
-        self._chronicle = Chronicle(self._metrics, self._clock, self._heard, self._wanted)
+        self._chronicle = Chronicle(
+            self._metrics, self._clock, self._heard, self._wanted, self._figures.recalled
+        )
         self._listening = Listening(self._openers, self._watching, self._notify, self._metrics)
         self._clock_watch = ClockWatch(daemon.interval, daemon.runtime_dir, newest_pass_ns(self._ledger))
-        enforcer = Enforcer(
+        self._enforcer = Enforcer(
             Means(
                 ledger=self._ledger,
                 pins=PinStore(daemon.state_dir),
@@ -103,11 +106,12 @@ class Service:
                 opens=self._openers,
                 opens_since_start=True,
                 changes=self._watching,
+                measures=MeasureFiles(daemon.state_dir),
             )
         )
         self._schedule = Schedule(self._on_due, self._clock)
         organs = Organs(
-            enforcer=enforcer,
+            enforcer=self._enforcer,
             clock=self._clock,
             metrics=self._metrics,
             figures=self._figures,
@@ -294,6 +298,8 @@ class Service:
             self._log.warning(
                 "a filesystem does not answer; its pass is left behind, and recovered at the next start"
             )
+        else:
+            self._enforcer.surveyor.measuring.leave()
         self._watching.stop(in_order=in_order)
         self._openers.stop()
         self._ledger.close()
