@@ -14,7 +14,7 @@ class LocationSpec:
     """One cache root after globbing. `name` is the configuration's, shared by all matches of a glob.
 
     `evict_checkpoints` is how many of the newest training checkpoints stay; None: all of them do.
-    `enforce` is false for report only.
+    `enforce` is false for report only. `delegate`: the tool that owns such a cache may be run to prune it.
     """
 
     name: str
@@ -30,6 +30,7 @@ class LocationSpec:
     ignore_ctime: bool = False
     accounting: str = "auto"
     evict_checkpoints: int | None = None
+    delegate: bool = False
 
     @property
     def key(self) -> str:

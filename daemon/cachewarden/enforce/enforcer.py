@@ -9,6 +9,7 @@ from cachewarden.enforce.between import Between
 from cachewarden.enforce.carry_out import Scene, carry_out
 from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.clockwatch import Reading
+from cachewarden.enforce.delegation import Delegation
 from cachewarden.enforce.scopes import filesystems, pools
 from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
@@ -17,6 +18,7 @@ from cachewarden.enforce.victims import Victims
 from cachewarden.enforce.work import Work
 from cachewarden.errors import LocationUnavailableError
 from cachewarden.evict import Evictor, LiveOpeners
+from cachewarden.evict.tools import Account, account_of
 from cachewarden.kernel import statfs
 from cachewarden.report import LocationReport, PassReport
 from cachewarden.spec import LocationSpec, Territory
@@ -27,6 +29,11 @@ from cachewarden_policies.verdicts import Plan
 # Guards that are found before anything is tried, and count as spared like those found by trying.
 _BUSY = frozenset({KeepReason.IN_USE, KeepReason.LIVE_OPENER})
 Narrow = Callable[[Survey], Mapping[int, KeepReason]]
+
+
+def nothing_more(_: Survey) -> Mapping[int, KeepReason]:
+    """A pass that may do all that its plan says."""
+    return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +48,16 @@ class Orders:
 
 
 class Enforcer:
-    """Runs passes. One for a process; threads may call it at once, each for locations of its own."""
+    """Runs passes. One for a process; threads may call it at once, each for locations of its own.
 
-    def __init__(self, means: Means) -> None:
+    `accounts` knows the user of each user id, as whom the tools of delegated caches run.
+    """
+
+    def __init__(self, means: Means, accounts: Callable[[int], Account] = account_of) -> None:
         self.means = means
         self.surveyor = Surveyor(means)
         self._between = Between()
+        self._delegation = Delegation(accounts)
 
     def run(
         self,
@@ -54,7 +65,7 @@ class Enforcer:
         group: Sequence[LocationSpec],
         orders: Orders,
         stop: Callable[[], bool] = lambda: False,
-        narrow: Narrow = lambda _: {},
+        narrow: Narrow = nothing_more,
     ) -> PassReport:
         """One pass over `group`, locations that belong together (`scopes.groups`).
 
@@ -73,6 +84,8 @@ class Enforcer:
                 for work in works:
                     self._look_again(work, orders, findings, narrow)
                 plan = self._evict(territory, works, orders, findings, stop)
+            if narrow is nothing_more and not orders.requested:
+                plan = self._delegate(territory, works, orders, findings, stop, plan)
             seconds = (self.means.clock.awake_ns() - begun) / 1e9
             reports = [self._close(work, plan, orders, findings, seconds) for work in works]
             for spec, report in findings.missing:
@@ -212,6 +225,24 @@ class Enforcer:
             if plan.of(location.key).evictions:
                 self.means.journal.wanted(location.key)
         return plan
+
+    def _delegate(
+        self,
+        territory: Territory,
+        works: Sequence[Work],
+        orders: Orders,
+        findings: Findings,
+        stop: Callable[[], bool],
+        plan: Plan,
+    ) -> Plan:
+        """Let other tools prune what is theirs, and see what became of it. `apply` has no such part."""
+        pruned = [work for work in works if self._delegation.run(self.means, work, plan.of(work.key), stop)]
+        if not pruned:
+            return plan
+        for work in pruned:
+            self._look_again(work, orders, findings, nothing_more)
+            self._delegation.learn(self.means, work)
+        return self._evict(territory, works, orders, findings, stop)
 
     def _look_around(self, work: Work) -> None:
         key, opens = work.key, self.means.opens

@@ -42,7 +42,7 @@ def of_pass(work: Work, plan: Plan, disk_freed_bytes: int, *, inuse_complete: bo
         name=survey.spec.name,
         path=survey.spec.path,
         layout=survey.inventory.layout,
-        outcome=Outcome.SHORT if unfinished else _outcome(last, evicted=bool(work.evicted)),
+        outcome=Outcome.SHORT if unfinished else _outcome(last, evicted=bool(work.evicted) or work.pruned),
         bytes_before=work.bytes_before,
         bytes_after=work.location.usage_bytes,
         limit_bytes=first.limit_bytes,

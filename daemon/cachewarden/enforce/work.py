@@ -41,6 +41,7 @@ class Work:
     disk_inodes: int = 0
     freed_bytes: int = 0
     futile: bool = False  # its filesystem gave nothing back
+    pruned: bool = False  # its tool was asked to prune it
     first_plan: LocationPlan | None = None
     need_bytes: int = 0  # what the first plan wanted to go, for its limits or for those that it shares
     last_plan: LocationPlan | None = None

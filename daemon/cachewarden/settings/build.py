@@ -117,6 +117,7 @@ def _location(name: str, keys: LocationKeys, effective: Effective, enforce: bool
         ignore_ctime=keys.ignore_ctime,
         accounting=keys.accounting,
         evict_checkpoints=keys.evict_checkpoints,
+        delegate=keys.delegate,
     )
     return LocationPattern(name, (), template)
 

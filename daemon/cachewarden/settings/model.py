@@ -139,6 +139,7 @@ class LocationKeys(RuleKeys):
         "auto", "How usage is measured."
     )
     evict_checkpoints: kind.Checkpoints = key("never", "never, or { keep_newest = N }.")
+    delegate: kind.Flag = key(False, "true: a tool's own command prunes its cache (uv, pip, conda, ccache).")
 
 
 class PoolKeys(LimitKeys):

@@ -1,0 +1,61 @@
+"""Having other tools prune their caches, for locations that say `delegate = true`."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cachewarden.enforce.surveyor import Means
+from cachewarden.enforce.work import Work
+from cachewarden.evict.tools import Account, RefusedError, ToolsCache, prune
+from cachewarden.layouts.delegated import DELEGATED
+from cachewarden_policies.policy import HOUR
+from cachewarden_policies.verdicts import LocationPlan
+
+_LAYOUTS = frozenset(layout.name for layout in DELEGATED)
+
+# A tool that did not get its cache below the limit will not do better a minute later. It is asked again
+# when there is clearly more in the cache, or after this time.
+_AGAIN_NS = 6 * HOUR
+_GROWN = 1.05
+
+
+@dataclass(slots=True)
+class Delegation:
+    """Knows which tools were asked not long ago. Safe to use from several threads."""
+
+    accounts: Callable[[int], Account]
+    _asked: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def run(self, means: Means, work: Work, plan: LocationPlan, stop: Callable[[], bool]) -> bool:
+        """Run the tool of one location that is over its size limit; False: there was no reason to, or no way.
+
+        It may take minutes, up to its time-out; `stop` is asked meanwhile.
+        """
+        survey = work.survey
+        spec, layout = survey.spec, survey.inventory.layout
+        held_back = not work.location.circumstances.enforce or work.location.circumstances.waiting
+        if not spec.delegate or layout not in _LAYOUTS or held_back or plan.need_bytes <= 0:
+            return False
+        if self._too_soon(spec.key, work.location.usage_bytes, means.clock.monotonic_ns()):
+            return False
+        try:
+            cache = ToolsCache(survey.root_fd, spec.path, layout, plan.target_bytes)
+            ran = prune(cache, stop, self.accounts)
+        except (RefusedError, OSError) as error:
+            means.journal.notice(f"{spec.name}: not delegated to {layout}: {error}")
+            self.learn(means, work)
+            return False
+        means.journal.notice(f"{spec.name}: {ran.sentence}")
+        work.pruned = True
+        return True
+
+    def learn(self, means: Means, work: Work) -> None:
+        """How large the cache is after its tool was asked."""
+        with self._lock:
+            self._asked[work.key] = (work.location.usage_bytes, means.clock.monotonic_ns())
+
+    def _too_soon(self, key: str, usage_bytes: int, now_ns: int) -> bool:
+        with self._lock:
+            left, asked_ns = self._asked.get(key, (0, now_ns - _AGAIN_NS))
+        return usage_bytes <= left * _GROWN and now_ns - asked_ns < _AGAIN_NS

@@ -1,0 +1,109 @@
+"""As whom a tool runs, and which executable that is.
+
+The owner of a cache decides what runs over it, and with his rights alone: a tool started by root over a
+directory that somebody else can write to would do with root's rights what that one likes.
+"""
+
+import os
+import pwd
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cachewarden.errors import CachewardenError
+from cachewarden.paths import show
+
+# Where installers put these tools for one user: pip and uv, cargo, conda.
+_OF_A_USER = (
+    ".local/bin",
+    ".cargo/bin",
+    "bin",
+    "miniforge3/bin",
+    "miniconda3/bin",
+    "anaconda3/bin",
+)
+SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin", "/opt/conda/bin")
+
+
+class RefusedError(CachewardenError):
+    """The tool is not run; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user as whom a tool runs, with all his groups."""
+
+    uid: int
+    gid: int
+    name: str
+    home: str
+    groups: tuple[int, ...]
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """The directories in which the tool is looked for, in order."""
+        return (*(os.path.join(self.home, each) for each in _OF_A_USER), *SYSTEM)
+
+
+def owner_of(root_fd: int, path: bytes) -> int:
+    """The user id of the one owner of the cache behind `root_fd`. Raises RefusedError.
+
+    Root and every direct child have to belong to him, and where he is root, nobody else may write there.
+    An ordinary user's service prunes nothing but his own.
+    """
+    found = os.fstat(root_fd)
+    uid = found.st_uid
+    if os.geteuid() not in (0, uid):
+        raise RefusedError(f"{show(path)} belongs to another user")
+    for each in (found, *_children(root_fd)):
+        if each.st_uid != uid:
+            raise RefusedError(f"{show(path)} has parts that belong to different users")
+        if uid == 0 and not stat.S_ISLNK(each.st_mode) and each.st_mode & 0o022:
+            raise RefusedError(f"{show(path)} belongs to root, and others can write to it")
+    return uid
+
+
+def _children(root_fd: int) -> Iterable[os.stat_result]:
+    with os.scandir(root_fd) as children:
+        return [child.stat(follow_symlinks=False) for child in children]
+
+
+def account_of(uid: int) -> Account:
+    """The account of a user id. Raises RefusedError for one without a name or a home."""
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:
+        raise RefusedError(f"uid {uid} has no account on this machine") from None
+    if not entry.pw_dir.startswith("/"):
+        raise RefusedError(f"{entry.pw_name} has no home")
+    groups = os.getgrouplist(entry.pw_name, entry.pw_gid)
+    return Account(uid, entry.pw_gid, entry.pw_name, entry.pw_dir, tuple(groups))
+
+
+def find_executable(names: Iterable[str], account: Account) -> str:
+    """The path of the first executable of these names that this user may be made to run.
+
+    It belongs to root or to him, and nobody else can write to it: what anybody else put there is
+    passed over. Raises RefusedError when there is none.
+    """
+    names = tuple(names)
+    for directory in account.path:
+        for name in names:
+            path = os.path.join(directory, name)
+            try:
+                found = os.stat(path)
+            except OSError:
+                continue
+            if stat.S_ISREG(found.st_mode) and _may_run(found, account):
+                return path
+    raise RefusedError(
+        f"no {' or '.join(names)} that root or {account.name} owns in {':'.join(account.path)}"
+    )
+
+
+def _may_run(found: os.stat_result, account: Account) -> bool:
+    if found.st_uid not in (0, account.uid) or not found.st_mode & 0o111:
+        return False
+    # A group of one's own is what many distributions give to each user.
+    others = 0o022 if found.st_uid == 0 and account.uid == 0 else 0o002
+    return not found.st_mode & others

@@ -1,0 +1,130 @@
+"""One command as another user: with his groups, a clean environment, bounded in time and output.
+
+The child changes its groups and ids before it executes anything (setgroups(2), setregid(2), setreuid(2);
+with that it loses every capability, see capabilities(7)), stands in `/`, and leads a session of its own, so
+that it can be ended with everything that it started.
+"""
+
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cachewarden.evict.tools.account import SYSTEM, Account
+from cachewarden.paths import show
+
+_TICK_SECONDS = 0.2
+_GRACE_SECONDS = 3.0
+_OUTPUT_MAX = 64 << 10
+_LINES_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A command that was run. `status` is its exit status, negative for a signal.
+
+    `ended` says why we ended it; None: it came to its end.
+    """
+
+    command: str
+    user: str
+    status: int
+    output: bytes
+    seconds: float
+    ended: str | None = None
+
+    @property
+    def sentence(self) -> str:
+        """For the log: what was run, how it went, and the end of what it said."""
+        how = self.ended or f"exit status {self.status}"
+        lines = [show(line.strip()) for line in self.output.splitlines() if line.strip()][-_LINES_SHOWN:]
+        said = f": {' / '.join(lines)}" if lines else ""
+        return f"{self.command} as {self.user}: {how} after {self.seconds:.1f} s{said}"
+
+
+def run(
+    argv: Sequence[str],
+    environment: Mapping[str, str],
+    account: Account,
+    timeout_seconds: float,
+    stop: Callable[[], bool],
+) -> Ran:
+    """Run a command to its end, or until it took too long or `stop` says so. Raises OSError.
+
+    The time-out reads a clock of its own: it bounds a wait, and decides nothing else.
+    """
+    begun = time.monotonic()
+    child = _start(argv, environment, account)
+    assert child.stdout is not None
+    output = bytearray()
+    ended = None
+    with child.stdout, selectors.DefaultSelector() as selector:
+        os.set_blocking(child.stdout.fileno(), False)
+        selector.register(child.stdout, selectors.EVENT_READ)
+        while child.poll() is None and ended is None:
+            # A child that closed its output would make every wait return at once.
+            if selector.select(_TICK_SECONDS) and not _read(child.stdout.fileno(), output):
+                time.sleep(_TICK_SECONDS)
+            if stop():
+                ended = "ended because the service stops"
+            elif time.monotonic() - begun > timeout_seconds:
+                ended = f"ended after {timeout_seconds:.0f} s"
+        if ended is not None:
+            _end(child)
+        _read(child.stdout.fileno(), output)
+    status = -signal.SIGKILL if child.returncode is None else child.returncode
+    return Ran(" ".join(argv), account.name, status, bytes(output), time.monotonic() - begun, ended)
+
+
+def _start(
+    argv: Sequence[str], environment: Mapping[str, str], account: Account
+) -> "subprocess.Popen[bytes]":
+    root = os.geteuid() == 0
+    return subprocess.Popen(
+        list(argv),
+        env=_environment(account) | dict(environment),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        umask=0o022,
+        user=account.uid if root else None,
+        group=account.gid if root else None,
+        extra_groups=list(account.groups) if root else None,
+    )
+
+
+def _environment(account: Account) -> dict[str, str]:
+    return {
+        "HOME": account.home,
+        "USER": account.name,
+        "LOGNAME": account.name,
+        "PATH": ":".join((os.path.join(account.home, ".local/bin"), *SYSTEM)),
+        "LANG": "C.UTF-8",
+    }
+
+
+def _read(fd: int, output: bytearray) -> bool:
+    """Take what is there, and of more than is kept the end; False when nothing will come any more."""
+    try:
+        text = os.read(fd, _OUTPUT_MAX)
+    except BlockingIOError:
+        return True
+    output += text
+    del output[:-_OUTPUT_MAX]
+    return bool(text)
+
+
+def _end(child: "subprocess.Popen[bytes]") -> None:
+    """End the child and all that it started: they share its process group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(_GRACE_SECONDS)
+            return

@@ -1,0 +1,316 @@
+"""Caches that only their tool may prune: it runs as their owner, bounded, and only over the limit."""
+
+import os
+import pwd
+import shutil
+import stat
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.daemon.passes import MIB, Field, limit, policy
+
+from cachewarden.enforce.enforcer import Enforcer
+from cachewarden.evict.tools import Account, RefusedError, ToolsCache, account_of, prune
+from cachewarden.evict.tools.account import SYSTEM, find_executable, owner_of
+from cachewarden.evict.tools.child import run
+from cachewarden.evict.tools.commands import command_for
+from cachewarden_policies.reasons import Outcome
+
+NOBODY = pwd.getpwnam("nobody")
+
+
+def script(path: Path, text: str, mode: int = 0o755, uid: int | None = None) -> Path:
+    """An executable of the shell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(mode)
+    if uid is not None:
+        os.chown(path, uid, -1)
+    return path
+
+
+def me(home: Path, **changes) -> Account:
+    """An account whose tools are in `home`."""
+    mine = Account(os.geteuid(), os.getegid(), "me", str(home), (os.getegid(),))
+    return replace(mine, **changes)
+
+
+def ccache_tree(root: Path, mib: int) -> None:
+    """A cache of ccache with so many MiB in it."""
+    (root / "0" / "a").mkdir(parents=True)
+    (root / "0" / "a" / "stats").write_text("0\n")
+    (root / "0" / "a" / "1R").write_bytes(b"x" * mib * MIB)
+
+
+class TestTheAccount:
+    """Whose cache it is decides as whom the tool runs."""
+
+    def test_the_owner_of_root_and_children_is_found_with_his_groups(self, tmp_path):
+        (tmp_path / "a").mkdir()
+        fd = os.open(tmp_path, os.O_RDONLY)
+        try:
+            found = owner_of(fd, os.fsencode(tmp_path))
+        finally:
+            os.close(fd)
+        mine = account_of(found)
+        assert (mine.uid, mine.home) == (os.geteuid(), pwd.getpwuid(os.geteuid()).pw_dir)
+        assert mine.gid in mine.groups
+
+    def test_parts_of_two_owners_are_refused(self, needs_root, tmp_path):
+        (tmp_path / "a").mkdir()
+        os.chown(tmp_path / "a", NOBODY.pw_uid, -1)
+        fd = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(RefusedError, match="different users"):
+            owner_of(fd, os.fsencode(tmp_path))
+        os.close(fd)
+
+    @pytest.mark.parametrize("name", ["", "a"])
+    def test_what_others_can_write_to_is_never_pruned_as_root(self, needs_root, tmp_path, name):
+        (tmp_path / "a").mkdir()
+        (tmp_path / name).chmod(0o777)
+        fd = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(RefusedError, match="others can write"):
+            owner_of(fd, os.fsencode(tmp_path))
+        os.close(fd)
+
+    def test_a_uid_without_an_account_is_refused(self):
+        with pytest.raises(RefusedError, match="no account"):
+            account_of(54_321)
+
+
+class TestTheExecutable:
+    """Only what root or the owner put there."""
+
+    def test_his_own_comes_before_the_systems(self, tmp_path):
+        mine = script(tmp_path / ".local/bin/ccache", "exit 0")
+        assert find_executable(("ccache",), me(tmp_path)) == str(mine)
+
+    @pytest.mark.parametrize(("mode", "uid"), [(0o777, None), (0o644, None), (0o755, 12_345)])
+    def test_what_anybody_else_could_have_put_there_is_passed_over(self, needs_root, tmp_path, mode, uid):
+        script(tmp_path / ".local/bin/unknown-tool", "exit 0", mode, uid)
+        with pytest.raises(RefusedError, match="no unknown-tool"):
+            find_executable(("unknown-tool",), me(tmp_path, uid=NOBODY.pw_uid))
+
+    def test_a_group_of_his_own_may_write_but_not_to_what_root_runs(self, needs_root, tmp_path):
+        script(tmp_path / ".local/bin/unknown-tool", "exit 0", 0o775)
+        assert find_executable(("unknown-tool",), me(tmp_path, uid=NOBODY.pw_uid))
+        with pytest.raises(RefusedError):
+            find_executable(("unknown-tool",), me(tmp_path, uid=0))
+
+    def test_a_directory_or_a_link_to_nothing_is_none(self, tmp_path):
+        (tmp_path / ".local/bin/unknown-tool").mkdir(parents=True)
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin/unknown-tool").symlink_to("/nowhere")
+        with pytest.raises(RefusedError):
+            find_executable(("unknown-tool",), me(tmp_path))
+
+
+class TestTheChild:
+    """What a tool gets to see, and how long it may take."""
+
+    def test_it_runs_as_the_owner_with_his_groups_and_a_clean_environment(self, needs_root, tmp_path):
+        tool = script(tmp_path / "tool", "id -u; id -g; id -G; pwd; env; cat /proc/self/status; umask; cat")
+        os.environ["SECRET"] = "of the service"
+        try:
+            owner = Account(NOBODY.pw_uid, NOBODY.pw_gid, "nobody", "/nonexistent", (NOBODY.pw_gid, 50_001))
+            for each in (tmp_path, *tmp_path.parents):
+                if str(each).startswith("/tmp/"):
+                    each.chmod(0o755)
+            ran = run([str(tool)], {"CACHE": "here"}, owner, 30, lambda: False)
+        finally:
+            del os.environ["SECRET"]
+        lines = ran.output.decode().splitlines()
+        assert lines[:3] == [str(NOBODY.pw_uid), str(NOBODY.pw_gid), f"{NOBODY.pw_gid} 50001"]
+        assert lines[3] == "/"
+        assert "CACHE=here" in lines
+        assert "HOME=/nonexistent" in lines
+        assert not any(line.startswith("SECRET") for line in lines)
+        status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+        assert set(status["Uid"].split()) == {str(NOBODY.pw_uid)}
+        assert set(status["Gid"].split()) == {str(NOBODY.pw_gid)}
+        assert {status["CapPrm"], status["CapEff"], status["CapAmb"]} == {"0" * 16}
+        assert ran.status == 0
+
+    def test_it_is_ended_with_all_its_children_when_it_takes_too_long(self, tmp_path):
+        pids = tmp_path / "pids"
+        tool = script(
+            tmp_path / "tool", f"trap '' TERM; sleep 300 & echo $$ $! > {pids}; wait; wait; sleep 300"
+        )
+        ran = run([str(tool)], {}, me(tmp_path), 1.0, lambda: False)
+        assert ran.ended == "ended after 1 s"
+        assert ran.seconds < 60
+        for pid in pids.read_text().split():
+            assert not alive(int(pid))
+
+    def test_it_is_ended_when_the_service_stops(self, tmp_path):
+        tool = script(tmp_path / "tool", "sleep 300")
+        asked = iter([False, True])
+        ran = run([str(tool)], {}, me(tmp_path), 300, lambda: next(asked, True))
+        assert "service stops" in ran.sentence
+        assert ran.status != 0
+
+    def test_of_much_output_the_end_is_kept_and_shown_without_control_characters(self, tmp_path):
+        tool = script(tmp_path / "tool", "seq 1 200000; printf 'last \\033[31mline\\377\\n'; exit 3")
+        ran = run([str(tool)], {}, me(tmp_path), 60, lambda: False)
+        assert len(ran.output) <= 1 << 16
+        assert ran.output.endswith(b"line\xff\n")
+        assert "199999 / 200000 / last \\x1b[31mline\\xff" in ran.sentence
+        assert "exit status 3" in ran.sentence
+
+    def test_one_that_closes_its_output_is_waited_for(self, tmp_path):
+        tool = script(tmp_path / "tool", f"exec >&- 2>&-; sleep 1; touch {tmp_path}/done")
+        assert run([str(tool)], {}, me(tmp_path), 60, lambda: False).status == 0
+        assert (tmp_path / "done").exists()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs, and is not merely unburied."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_each_tool_is_told_which_cache_and_ccache_how_far():
+    """The variables that the tools read."""
+    assert command_for("uv", "/c", 5).environment == {"UV_CACHE_DIR": "/c"}
+    assert command_for("pip", "/c", 5).environment["PIP_CACHE_DIR"] == "/c"
+    assert command_for("conda", "/c", 5).environment == {"CONDA_PKGS_DIRS": "/c"}
+    assert command_for("ccache", "/c", 5 * MIB).environment["CCACHE_MAXSIZE"] == "5120Ki"
+    assert command_for("ccache", "/c", 0).environment["CCACHE_MAXSIZE"] == "1Ki"  # 0 means no limit there
+    assert command_for("bazel", "/c", 5) is None
+
+
+def test_a_cache_without_a_command_is_refused(tmp_path):
+    """Bazel's collector is a part of Bazel."""
+    fd = os.open(tmp_path, os.O_RDONLY)
+    with pytest.raises(RefusedError, match="bazel has no command"):
+        prune(ToolsCache(fd, os.fsencode(tmp_path), "bazel"), lambda: False)
+    os.close(fd)
+
+
+class TestAPass:
+    """A stand-in for ccache that does as its manual says, in the home of the owner."""
+
+    @pytest.fixture
+    def field(self, tmp_path):
+        """A cache of 8 MiB; the home of whoever runs this is a temporary one."""
+        field = Field(tmp_path)
+        ccache_tree(field.root, 8)
+        script(
+            tmp_path / "home/.local/bin/ccache",
+            f'test "$1" = --cleanup || exit 9\necho $CCACHE_MAXSIZE >> {tmp_path}/calls\n'
+            'rm -f "$CCACHE_DIR"/0/a/*R\necho cleaned\n',
+        )
+        self.calls = tmp_path / "calls"
+        self.live_in(field, tmp_path / "home")
+        return field
+
+    def live_in(self, field, home):
+        """Let the owner of the cache have this home."""
+        field.enforcer = Enforcer(field.enforcer.means, accounts=lambda _uid: me(home))
+
+    def run(self, field, limits, **changes):
+        """One pass."""
+        return field.run(policy(limits=limits), **changes)
+
+    def test_over_the_limit_the_tool_prunes_to_the_target(self, field):
+        report = self.run(field, limit(6, 4), delegate=True)
+        assert self.calls.read_text() == "4096Ki\n"
+        assert report.outcome is Outcome.TRIMMED
+        assert report.bytes_after < MIB
+        assert any("cleaned" in each and "exit status 0" in each for each in field.heard.notices)
+
+    def test_within_its_limits_nothing_runs(self, field):
+        self.run(field, limit(20), delegate=True)
+        assert not self.calls.exists()
+
+    def test_without_delegate_it_is_only_reported(self, field):
+        report = self.run(field, limit(6, 4))
+        assert not self.calls.exists()
+        assert report.outcome is Outcome.SHORT
+        assert report.foreign_bytes == report.bytes_after
+
+    def test_report_only_runs_nothing(self, field):
+        self.run(field, limit(6, 4), delegate=True, enforce=False)
+        assert not self.calls.exists()
+
+    def test_a_tool_that_does_not_help_is_not_asked_again_at_once(self, field, tmp_path):
+        script(tmp_path / "home/.local/bin/ccache", f"echo x >> {tmp_path}/calls; exit 1")
+        for _ in range(3):
+            report = self.run(field, limit(6, 4), delegate=True)
+        assert report.outcome is Outcome.SHORT
+        assert self.calls.read_text() == "x\n"
+        (field.root / "0/a/2R").write_bytes(b"x" * 2 * MIB)
+        self.run(field, limit(6, 4), delegate=True)
+        assert self.calls.read_text() == "x\nx\n"
+        field.clock.advance(7 * 3600 * 10**9)
+        self.run(field, limit(6, 4), delegate=True)
+        assert self.calls.read_text() == "x\nx\nx\n"
+
+    def test_a_refusal_is_said_once_and_stops_nothing(self, field, tmp_path):
+        self.live_in(field, tmp_path / "nowhere")
+        if any((Path(each) / "ccache").exists() for each in SYSTEM):
+            pytest.skip("ccache is installed: the system's would be found")
+        for _ in range(2):
+            assert self.run(field, limit(6, 4), delegate=True).outcome is Outcome.SHORT
+        assert sum("not delegated to ccache" in each for each in field.heard.notices) == 1
+
+
+def real_user_cache(base: Path) -> tuple[Path, int]:
+    """A directory for a cache that `nobody` (or whoever runs this) owns, on a way that he can go."""
+    for each in (base, *base.parents):
+        if str(each).startswith("/tmp/"):
+            each.chmod(each.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+    root = base / "cache"
+    root.mkdir()
+    return root, NOBODY.pw_uid if os.geteuid() == 0 else os.geteuid()
+
+
+def give(root: Path, uid: int) -> None:
+    """Make everything below belong to a user."""
+    for here, below, names in os.walk(root):
+        for each in (here, *(os.path.join(here, name) for name in (*below, *names))):
+            os.chown(each, uid, -1, follow_symlinks=False)
+
+
+def test_the_real_pip_purges_a_cache_as_its_owner(tmp_path):
+    """Not as root, and nothing but the cache that was named."""
+    if shutil.which("pip3", path=":".join(SYSTEM)) is None:
+        pytest.skip("the system has no pip")
+    root, uid = real_user_cache(tmp_path)
+    for name in ("http-v2/a/b/c/d/e/abcde", "http-v2/a/b/c/d/e/abcde.body", "http/a/b/c/d/e/abcde"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(b"x" * 4096)
+    give(root, uid)
+    fd = os.open(root, os.O_RDONLY)
+    ran = prune(ToolsCache(fd, os.fsencode(root), "pip"), lambda: False)
+    os.close(fd)
+    assert ran.status == 0, ran.sentence
+    left = {each for each in ("http", "http-v2") if list((root / each).rglob("abcde*"))}
+    assert left < {"http", "http-v2"}, ran.sentence  # each version knows one of them
+    assert ran.user == pwd.getpwuid(uid).pw_name
+    assert all(each.stat().st_uid == uid for each in root.rglob("*"))
+
+
+def test_the_real_ccache_cleans_up_to_the_target(tmp_path):
+    """In its own order, with its sums right afterwards."""
+    if shutil.which("ccache", path=":".join(SYSTEM)) is None:
+        pytest.skip("the system has no ccache")
+    root, uid = real_user_cache(tmp_path)
+    for number in range(64):
+        here = root / f"{number % 16:x}" / f"{number // 16:x}"
+        here.mkdir(parents=True, exist_ok=True)
+        (here / f"{number:030d}R").write_bytes(b"x" * MIB)
+        (here / "stats").write_text("")
+        os.utime(here / f"{number:030d}R", (time.time() - 1000 + number,) * 2)
+    give(root, uid)
+    fd = os.open(root, os.O_RDONLY)
+    ran = prune(ToolsCache(fd, os.fsencode(root), "ccache", 32 * MIB), lambda: False)
+    os.close(fd)
+    assert ran.status == 0, ran.sentence
+    left = sum(each.stat().st_size for each in root.rglob("*R"))
+    assert left <= 33 * MIB
+    assert left > 0
