@@ -191,6 +191,36 @@ def test_a_location_seen_through_a_bind_mount_changes_whoever_writes_by_whatever
         assert site.take() == {"", "new", "new/a"}
 
 
+def test_locations_are_told_apart_that_are_reached_by_mounts_of_different_parts(disk):
+    fill(disk / "data", "one/cache/a/f", "two/cache/a/f", "three/a/f")
+    for part in ("one", "two"):
+        (disk / "mnt" / part).mkdir(parents=True)
+        subprocess.run(["mount", "--bind", disk / "data" / part, disk / "mnt" / part], check=True)
+    with seeing(disk / "mnt/one/cache", disk / "state") as site:
+        other = Site(disk / "mnt/two/cache", site.feed, site.asked, "cache:/other")
+        assert other.take() is None
+        fill(disk / "data", "one/cache/a/g", "two/cache/a/g", "three/a/g", "one/else/g")
+        assert until(lambda: site.asks)
+        assert until(lambda: other.asks)
+        assert (site.take(), other.take()) == ({"a"}, {"a"})
+        fill(disk / "data", "three/a/h", "one/else/h")
+        assert (site.take(), other.take()) == (set(), set())
+        assert not site.asks
+
+
+def test_a_location_that_was_renamed_away_leaves_the_others_known(site, disk):
+    other = Site(disk / "elsewhere/tree", site.feed, site.asked, "cache:/other")
+    other.take()
+    by_others("os.rename(args[0], args[0] + '-away')", disk / "cache")
+    fill(disk / "elsewhere/tree", "one/new")
+    fill(disk / "cache-away", "a/new")
+    assert until(lambda: other.asks)
+    assert other.take() == {"one"}
+    assert until(lambda: site.asks)
+    by_others("os.rename(args[0] + '-away', args[0])", disk / "cache")
+    assert site.take() is None
+
+
 def test_a_path_longer_than_the_kernel_tells_makes_everything_dirty_and_nothing_fail(site):
     by_others(
         "os.chdir(args[0])\nfor _ in range(40):\n    os.mkdir('d' * 200)\n    os.chdir('d' * 200)",

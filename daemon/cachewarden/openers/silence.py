@@ -4,6 +4,7 @@ A mark that ignores a directory inside a location would hide the next event ther
 only when none of its parents is a location.
 """
 
+import errno
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -17,10 +18,6 @@ _AT_ONCE = 64
 _LEVELS = 4096
 
 Inode = tuple[int, int]
-
-
-class NotKnownError(Exception):
-    """A directory is so deep that whose it is was not found out."""
 
 
 def silence(
@@ -37,33 +34,20 @@ def silence(
         with suppress(OSError):
             fd = open_handle(root_fd, handle)
             try:
-                if now_ns - os.fstat(fd).st_ctime_ns > HOUR and ignore_outside(
-                    group, fd, roots, OPEN | ON_CHILD
-                ):
+                young = now_ns - os.fstat(fd).st_ctime_ns <= HOUR
+                if not young and root_above(fd, roots) is None:
+                    group.ignore(b"/proc/self/fd/%d" % fd, OPEN | ON_CHILD)
                     silent.append(handle)
             finally:
                 os.close(fd)
     return silent
 
 
-def ignore_outside(group: Group, fd: int, roots: Collection[Inode], mask: int) -> bool:
-    """Report no events of `mask` in the directory `fd` if it lies outside `roots`; whether it does.
-
-    Raises OSError.
-    """
-    try:
-        if root_above(fd, roots) is not None:
-            return False
-    except NotKnownError:
-        return False
-    group.ignore(b"/proc/self/fd/%d" % fd, mask)
-    return True
-
-
 def root_above(fd: int, roots: Collection[Inode]) -> Inode | None:
     """Which of `roots` a directory is or lies in: the innermost, or None. By identity, whatever the paths.
 
-    Raises OSError, and NotKnownError beyond 4096 levels.
+    Raises OSError: FileNotFoundError where the mount of `fd` shows only a part of its filesystem, and the
+    directory lies in another. Beyond 4096 levels it is OSError, too (ELOOP).
     """
     return next((inode for inode in _lineage(fd) if inode in roots), None)
 
@@ -83,6 +67,6 @@ def _lineage(fd: int) -> Iterator[Inode]:
             above = os.open(b"..", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=here)
             os.close(here)
             here = above
-        raise NotKnownError
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     finally:
         os.close(here)

@@ -2,10 +2,10 @@
 
 import errno
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from cachewarden.kernel.statx import mount_id
 from cachewarden.openers.silence import Inode
 from cachewarden.tree import open_directory
 from cachewarden.watch.structure.places import MANY
@@ -66,43 +66,50 @@ class Known:
         self.busy[handle] = self.busy.get(handle, 0) + 1
 
     def take_busy(self, times: int) -> list[bytes]:
-        """Those that were reported so many times; they are counted anew from now on."""
-        found = [handle for handle, count in self.busy.items() if count >= times]
+        """Those outside that were reported so many times; they are counted anew from now on."""
+        found = [each for each, count in self.busy.items() if count >= times and each in self.outside]
         for handle in found:
             del self.busy[handle]
         return found
 
 
-class Anchor:
-    """A descriptor on the filesystem, for open_by_handle_at(2). Opened when it is first needed.
+class Anchors:
+    """Descriptors of roots, one for each mount that locations lie on, for open_by_handle_at(2).
 
-    It is not kept: a filesystem in which we have something open cannot be unmounted.
+    A directory can be traced up to a root only through that root's mount, where mounts show parts of a
+    filesystem. The descriptors are opened when they are first needed, and not kept: a filesystem in which we
+    have something open cannot be unmounted. `missing` are locations that are not at their path any more.
     """
 
-    def __init__(self, places: Iterable[Place], given: int | None = None) -> None:
-        """`given` stays the caller's."""
+    def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places
-        self._fd = given
-        self._ours = False
+        self._fds: dict[int, int] | None = None
+        self.missing: set[str] = set()
 
-    def fd(self) -> int:
-        """The descriptor. Raises OSError where no location is to be found at its path."""
-        if self._fd is None:
-            self._fd = self._open()
-            self._ours = True
-        return self._fd
+    def fds(self) -> list[int]:
+        """The descriptors. Raises nothing."""
+        if self._fds is None:
+            self._fds = {}
+            for key, place in self._places.items():
+                try:
+                    self._open(place)
+                except OSError:
+                    self.missing.add(key)
+        return list(self._fds.values())
 
-    def _open(self) -> int:
-        for place in self._places:
-            with suppress(OSError):
-                fd = open_directory(place.path)
-                found = os.fstat(fd)
-                if (found.st_dev, found.st_ino) == place.root:
-                    return fd
-                os.close(fd)
-        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    def _open(self, place: Place) -> None:
+        assert self._fds is not None
+        fd = open_directory(place.path)
+        try:
+            found, mount = os.fstat(fd), mount_id(fd)
+            if (found.st_dev, found.st_ino) != place.root:
+                raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+            if mount not in self._fds:
+                self._fds[mount] = os.dup(fd)
+        finally:
+            os.close(fd)
 
     def close(self) -> None:
-        """Close what was opened here."""
-        if self._ours and self._fd is not None:
-            os.close(self._fd)
+        """Close what was opened."""
+        for fd in (self._fds or {}).values():
+            os.close(fd)

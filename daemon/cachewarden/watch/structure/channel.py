@@ -16,7 +16,7 @@ by the move. What is written through a name outside a location (another link of 
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -24,8 +24,8 @@ from cachewarden.kernel.fanotify import ON_CHILD, Q_OVERFLOW, Group, parse
 from cachewarden.kernel.handles import Handles, open_handle
 from cachewarden.mountinfo import mount_of
 from cachewarden.openers.forms import mark_filesystem
-from cachewarden.openers.silence import BUSY, NotKnownError, ignore_outside, root_above
-from cachewarden.watch.structure.books import Anchor, Known, Place
+from cachewarden.openers.silence import BUSY, Inode, root_above
+from cachewarden.watch.structure.books import Anchors, Known, Place
 from cachewarden.watch.structure.places import open_if_there, paths_of
 
 # fanotify_mark(2). Not FAN_MODIFY: everybody's writes on the filesystem would pay for it, a download would be
@@ -41,7 +41,6 @@ _MASK: Final = _IN_IT | _MOVE_SELF
 _ASKS: Final = _NAMES_AND_WRITES | _MOVE_SELF
 
 _MOST_SILENT = 1000  # each is a line of /proc/self/fdinfo
-_AT_ONCE = 64
 
 _Events = dict[bytes, tuple[bool, bool]]  # by handle: asks for a pass, was moved itself
 
@@ -80,7 +79,7 @@ class Channel:
     def end(self) -> None:
         """Book what is there, and let go of the group; where its descriptor is kept elsewhere, it goes on."""
         with self._lock:
-            self._drain(None)
+            self._drain()
         self.close()
 
     def close(self) -> None:
@@ -137,7 +136,7 @@ class Channel:
         with self._lock:
             if not self._group.marks_filesystem():
                 self._doubt()
-            changed = self._drain(root_fd)
+            changed = self._drain()
             place = self.places.get(key)
             dirty = self._dirty_of(place, root_fd) if place is not None and not self._useless else None
             if place is not None:
@@ -159,9 +158,9 @@ class Channel:
         Raises nothing; see `broken`.
         """
         with self._lock:
-            return self._drain(None)
+            return self._drain()
 
-    def _drain(self, root_fd: int | None) -> frozenset[str]:
+    def _drain(self) -> frozenset[str]:
         if self._useless:
             return frozenset()
         try:
@@ -174,13 +173,13 @@ class Channel:
             self.overflows += 1
             self._notices.append(f"{self.label}: changes were lost; everything is measured anew")
             return self._doubt()
-        anchor = Anchor(self.places.values(), root_fd)
+        anchors = Anchors(self.places)
         try:
-            return self._book(events, anchor)
-        except (OSError, NotKnownError):
+            return self._book(events, anchors) | self._doubt(anchors.missing)
+        except OSError:
             return self._doubt()  # whose a change is could not be found out
         finally:
-            anchor.close()
+            anchors.close()
 
     def _read(self) -> tuple[_Events, bool]:
         """All that waits, by directory, and whether nothing was lost. Raises OSError, ValueError."""
@@ -197,13 +196,13 @@ class Channel:
                 events[event.handle] = asks, moved or bool(event.mask & _MOVE_SELF)
         return events, complete
 
-    def _book(self, events: _Events, anchor: Anchor) -> frozenset[str]:
+    def _book(self, events: _Events, anchors: Anchors) -> frozenset[str]:
         changed: set[str] = set()
         places = self.places
         if any(moved for _, moved in events.values()):
             self._known.forget()
         for handle, (asks, moved) in events.items():
-            for key in self._whose(handle, anchor, places):
+            for key in self._whose(handle, anchors, places):
                 places[key].note(handle, moved=moved)
                 if asks:
                     changed.add(key)
@@ -211,42 +210,40 @@ class Channel:
                     self._hear_again()  # what was silenced outside may lie in it
         return frozenset(changed)
 
-    def _whose(self, handle: bytes, anchor: Anchor, places: Mapping[str, Place]) -> tuple[str, ...]:
+    def _whose(self, handle: bytes, anchors: Anchors, places: Mapping[str, Place]) -> tuple[str, ...]:
         """The locations in which a directory lies: none, one, or all names of one. Raises OSError."""
         if (keys := self._known.inside.get(handle)) is not None:
             return tuple(key for key in keys if key in places)
         if handle not in self._known.outside:
-            fd = open_if_there(anchor.fd(), handle)
-            if fd is None:
-                return ()
-            try:
-                root = root_above(fd, {place.root for place in places.values()})
-            finally:
-                os.close(fd)
-            if root is not None:
-                keys = tuple(key for key, place in places.items() if place.root == root)
+            roots = {place.root for place in places.values()}
+            found = {root for fd in anchors.fds() if (root := _root_of(fd, handle, roots)) is not None}
+            if found:
+                keys = tuple(key for key, place in places.items() if place.root in found)
                 self._known.is_inside(handle, keys)
                 return keys
         self._known.is_outside(handle)
         return ()
 
-    def _doubt(self) -> frozenset[str]:
-        """Everything may have changed. Returns the locations of which that was not known before."""
-        before = {key for key, place in self.places.items() if place.dirty is not None}
-        for place in self.places.values():
+    def _doubt(self, keys: Collection[str] | None = None) -> frozenset[str]:
+        """Everything may have changed, in some locations or all. Returns those where that is news."""
+        doubted = {key: each for key, each in self.places.items() if keys is None or key in keys}
+        news = {key for key, place in doubted.items() if place.dirty is not None}
+        for place in doubted.values():
             place.dirty = None
-        return frozenset(before)
+        return frozenset(news)
 
     def _silence(self, root_fd: int) -> None:
-        """Hear no more of busy directories outside all locations. Raises nothing."""
-        roots = {place.root for place in self.places.values()}
-        for handle in self._known.take_busy(BUSY)[:_AT_ONCE]:
+        """Hear no more of busy directories outside all locations. Raises nothing.
+
+        One that is on its way into a location at this moment will be heard of: by its own move.
+        """
+        for handle in self._known.take_busy(BUSY)[: _MOST_SILENT - len(self._silent)]:
             with suppress(OSError):
-                fd = open_if_there(root_fd, handle) if len(self._silent) < _MOST_SILENT else None
+                fd = open_if_there(root_fd, handle)
                 if fd is not None:
                     try:
-                        if ignore_outside(self._group, fd, roots, _IN_IT | ON_CHILD):
-                            self._silent.add(handle)
+                        self._group.ignore(b"/proc/self/fd/%d" % fd, _IN_IT | ON_CHILD)
+                        self._silent.add(handle)
                     finally:
                         os.close(fd)
 
@@ -261,3 +258,16 @@ class Channel:
         """Sentences for the log, each given out once."""
         notices, self._notices = self._notices, []
         return notices
+
+
+def _root_of(mount_fd: int, handle: bytes, roots: Collection[Inode]) -> Inode | None:
+    """The root above a directory, as far as the mount of `mount_fd` shows it. Raises OSError."""
+    fd = open_if_there(mount_fd, handle)
+    if fd is None:
+        return None
+    try:
+        return root_above(fd, roots)
+    except FileNotFoundError:
+        return None
+    finally:
+        os.close(fd)

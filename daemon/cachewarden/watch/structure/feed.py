@@ -168,7 +168,9 @@ class StructureFeed:
 
         Not `in_order`: somebody may have taken what he did not use; then nothing is kept.
         """
-        channels = self._all()
+        with self._lock:
+            channels = list(self._channels.values())
+            self._channels, self._channel_of = {}, {}
         for _, reader in channels:
             reader.end()
         ended = [channel for channel, reader in channels if reader.join(_LEAVE_SECONDS)]
