@@ -3,7 +3,9 @@
 It answers what `snapshot_download` and `hf_hub_download` of huggingface_hub 2.4 ask for:
 
 - `GET /api/TYPEs/ORG/NAME[/revision/REV]`: the commit behind a branch, tag, pull request or commit;
-- `GET /api/TYPEs/ORG/NAME/tree/REV`: the files of a commit with their sizes and hashes;
+- `GET /api/TYPEs/ORG/NAME/tree/REV[/DIRECTORY]`: the files of a commit with their sizes and hashes,
+  all below with `recursive=true`;
+- `POST /api/TYPEs/ORG/NAME/paths-info/REV`: the same of the paths that are asked for;
 - `HEAD` and `GET` of `/[datasets/|spaces/]ORG/NAME/resolve/REV/FILE`, with byte ranges.
 
 Files of 1 KiB and more are stored as LFS does it (named by their SHA-256), smaller ones as git does it
@@ -22,13 +24,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Self
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 LFS_FROM = 1024
 CHUNK = 256 * 1024
 
 _API = re.compile(
-    r"/api/(?P<type>model|dataset|space)s/(?P<repo>[^/]+/[^/]+)(?:/(?P<what>revision|tree)/(?P<rev>.+))?"
+    r"/api/(?P<type>model|dataset|space)s/(?P<repo>[^/]+/[^/]+)"
+    r"(?:/(?P<what>revision|tree|paths-info)/(?P<rev>[^/]+)(?:/(?P<directory>.+))?)?"
 )
 _FILE = re.compile(
     r"/(?:(?P<type>dataset|space)s/)?(?P<repo>[^/]+/[^/]+)/resolve/(?P<rev>[^/]+)/(?P<path>.+)"
@@ -168,26 +171,42 @@ def _find(hub: Hub, match: re.Match[str]) -> tuple[Repo, str] | _Answer:
     return repo, commit
 
 
-def _answer(hub: Hub, path: str, wanted: str | None) -> _Answer:
-    """What the hub says to `path`; `wanted` is the Range header."""
+def _answer(hub: Hub, path: str, asked: Mapping[str, list[str]], wanted: str | None) -> _Answer:
+    """What the hub says to `path` with the query or form `asked`; `wanted` is the Range header."""
     if match := _API.fullmatch(path):
         found = _find(hub, match)
-        return found if isinstance(found, _Answer) else _describe(match, *found)
+        return found if isinstance(found, _Answer) else _describe(match, asked, *found)
     if match := _FILE.fullmatch(path):
         found = _find(hub, match)
         return found if isinstance(found, _Answer) else _serve(unquote(match["path"]), *found, wanted)
     return _refusal("EntryNotFound")
 
 
-def _describe(match: re.Match[str], repo: Repo, commit: str) -> _Answer:
+def _describe(match: re.Match[str], asked: Mapping[str, list[str]], repo: Repo, commit: str) -> _Answer:
     """The commit of a repository, or the list of its files."""
     files = repo.commits[commit]
     shown: object
     if match["what"] == "tree":
-        shown = [file.listing(path) for path, file in files.items()]
+        top = unquote(match["directory"] or "")
+        everything = asked.get("recursive", [""])[0].lower() in ("true", "1")
+        shown = _tree(files, f"{top}/" if top else "", everything=everything)
+    elif match["what"] == "paths-info":
+        shown = [files[path].listing(path) for path in asked.get("paths", []) if path in files]
     else:
         shown = {"id": match["repo"], "sha": commit, "siblings": [{"rfilename": path} for path in files]}
     return _Answer(200, {"Content-Type": "application/json"}, json.dumps(shown).encode())
+
+
+def _tree(files: Mapping[str, Stored], top: str, *, everything: bool) -> list[dict[str, object]]:
+    """The files below `top` (with a slash, or empty): all, or those right in it, and directories."""
+    below = {path: file for path, file in files.items() if path.startswith(top)}
+    if everything:
+        return [file.listing(path) for path, file in below.items()]
+    inside = {path[len(top) :].partition("/")[0] for path in below if "/" in path[len(top) :]}
+    return [
+        *({"type": "directory", "path": top + name, "oid": "0" * 40, "size": 0} for name in sorted(inside)),
+        *(file.listing(path) for path, file in below.items() if "/" not in path[len(top) :]),
+    ]
 
 
 def _serve(path: str, repo: Repo, commit: str, wanted: str | None) -> _Answer:
@@ -219,11 +238,17 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
         def do_GET(self) -> None:
             self._respond(body=True)
 
-        def _respond(self, *, body: bool) -> None:
+        def do_POST(self) -> None:
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+            as_json = "json" in self.headers.get("Content-Type", "")
+            self._respond(body=True, form=json.loads(sent) if as_json else parse_qs(sent))
+
+        def _respond(self, *, body: bool, form: Mapping[str, list[str]] | None = None) -> None:
             path = urlsplit(self.path).path
             if body:
                 hub.served.append(path)
-            answer = _answer(hub, path, self.headers.get("Range"))
+            asked = parse_qs(urlsplit(self.path).query) if form is None else form
+            answer = _answer(hub, path, asked, self.headers.get("Range"))
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 self.send_header(name, value)

@@ -81,7 +81,7 @@ def _claim_dataset(
     builder = (info.builder or "").encode("utf-8", "replace")
     if not _GENERATED.isdisjoint({builder, top}):
         kind, cost, keep = "generated", Cost.LOST, KeepReason.PROTECTED
-    elif cache.sources.remain(top, info.source_bytes):
+    elif cache.sources.remain(top, path.rpartition(b"/")[2], info.source_bytes):
         cost = Cost.REBUILD
     paths = tuple(join(path, name) for name in sorted(own, key=lambda name: (name != INFO, name)))
     cache.parts.claims.append(

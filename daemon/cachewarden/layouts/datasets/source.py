@@ -1,8 +1,8 @@
 """Whether what a dataset was prepared from is still here: then it is computed again and not downloaded.
 
-A dataset of the hub is prepared below `NAMESPACE___NAME` from files of the repository
-`datasets--NAMESPACE--NAME` (datasets 5.2, `builder.py`, `utils/file_utils.py`). Only a hub cache beside
-the datasets cache, as in `$HF_HOME`, can be looked into.
+A dataset of the hub is prepared in `NAMESPACE___NAME/CONFIGURATION/VERSION/COMMIT` from files of the
+repository `datasets--NAMESPACE--NAME` (datasets 5.2, `load.py`, `builder.py`); before, a hash of code stood
+where the commit is. Only a hub cache beside the datasets cache, as in `$HF_HOME`, can be looked into.
 """
 
 import re
@@ -15,6 +15,7 @@ from cachewarden.tree import Tree
 
 _PREFIX = b"datasets--"
 _HUB = b"hub"
+_COMMIT = re.compile(rb"[0-9a-f]{40}")
 # `naming.py: camelcase_to_snakecase` of datasets 5.2.
 _CAMEL = ((re.compile(r"([A-Z]+)([A-Z][a-z])"), r"\1_\2"), (re.compile(r"([a-z\d])([A-Z])"), r"\1_\2"))
 _HOPS = 2  # a snapshot's link to a blob, and the blob's to the store of all repositories
@@ -33,20 +34,28 @@ class Sources:
                 self._repos.setdefault(name, []).append(repo)
         self._sizes: dict[bytes, int] = {}
 
-    def remain(self, name: bytes, size: int | None) -> bool:
-        """Whether all source files (`size` bytes) of the dataset with the directory `name` are here.
+    def remain(self, name: bytes, made_of: bytes, size: int | None) -> bool:
+        """Whether all source files (`size` bytes) of a dataset are here; its directory is `name/…/made_of`.
 
         Where the size is not known, nobody can tell whether they are all.
         """
-        if size is None or name not in self._repos:
+        if size is None:
             return False
-        if name not in self._sizes:
-            self._sizes[name] = max(map(self._largest_snapshot, self._repos[name]))
-        return self._sizes[name] >= size
+        return any(
+            self._bytes_of(snapshot) >= size
+            for repo in self._repos.get(name, ())
+            for snapshot in self._snapshots(repo, made_of)
+        )
 
-    def _largest_snapshot(self, repo: bytes) -> int:
+    def _snapshots(self, repo: bytes, made_of: bytes) -> list[bytes]:
         top = join(self._hub, repo, b"snapshots")
-        return max(map(self._bytes_in, _below(top, directories(self._tree.listing(top)))), default=0)
+        names = directories(self._tree.listing(top))
+        return [join(top, name) for name in names if name == made_of or not _COMMIT.fullmatch(made_of)]
+
+    def _bytes_of(self, snapshot: bytes) -> int:
+        if snapshot not in self._sizes:
+            self._sizes[snapshot] = self._bytes_in(snapshot)
+        return self._sizes[snapshot]
 
     def _bytes_in(self, snapshot: bytes) -> int:
         total = 0
@@ -73,10 +82,6 @@ class Sources:
                 return 0
             path = end
         return 0
-
-
-def _below(top: bytes, names: list[bytes]) -> list[bytes]:
-    return [join(top, name) for name in names]
 
 
 def _prepared_names(repo: bytes) -> Iterator[bytes]:
