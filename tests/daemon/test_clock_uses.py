@@ -8,7 +8,8 @@ from tests.daemon.passes import Field, policy
 
 from cachewarden.clock import SetClock
 from cachewarden.ledger import Opener, Passing, Use
-from cachewarden.openers.lastuses import LastUses, Recent
+from cachewarden.openers.lastuses import LastUses, Moment
+from cachewarden.openers.processes import Process, Who
 from cachewarden_policies.policy import DAY, HOUR, MINUTE
 from cachewarden_policies.reasons import LastUseSource
 
@@ -54,9 +55,9 @@ def test_a_jump_neither_frees_nor_holds_on_to_live_openers(needs_root, tmp_path,
 
 def test_uses_are_written_between_passes_though_the_clock_was_set_back():
     uses = LastUses()
-    uses.note(b"e", Recent(NOW, 7, b"x"), 1)
+    uses.note(b"e", Moment(NOW, 1), Who(Process(7, 1), b"x"))
     uses.take_news(every=False)
-    uses.note(b"e", Recent(NOW - YEAR, 7, b"x"), 2)
+    uses.note(b"e", Moment(NOW - YEAR, 2), Who(Process(7, 1), b"x"))
     assert uses.take_news(every=False).used[b"e"].ns == NOW - YEAR
 
 

@@ -9,8 +9,8 @@ from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, Site, feeding, fi
 
 from cachewarden.clock import SetClock
 from cachewarden.inventory import Claim, Split
-from cachewarden.openers.book import Moment
 from cachewarden.openers.elsewhere import Elsewhere
+from cachewarden.openers.lastuses import Moment
 from cachewarden.openers.processes import Process, Who
 
 ONLY_A = Split("plain", (Claim(b"a", (b"a",)),))

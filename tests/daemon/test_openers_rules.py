@@ -10,7 +10,8 @@ from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, feeding, fill, pl
 
 from cachewarden.clock import SetClock
 from cachewarden.openers import Form
-from cachewarden.openers.book import Book, Moment
+from cachewarden.openers.book import Book
+from cachewarden.openers.lastuses import Moment
 from cachewarden.openers.memory import SLACK_NS, Row
 from cachewarden.openers.processes import UNKNOWN, Ignored, Process, Who, alive, look
 from cachewarden.scan import scan

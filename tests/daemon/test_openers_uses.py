@@ -10,9 +10,9 @@ from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, feeding, fill, pl
 from cachewarden.clock import SetClock, SystemClock
 from cachewarden.ledger import Passing, Record, Use, open_ledger
 from cachewarden.openers.acquaintances import Acquaintances, Standing
-from cachewarden.openers.lastuses import LastUses, Recent
+from cachewarden.openers.lastuses import LastUses, Moment, Recent
 from cachewarden.openers.memory import SLACK_NS
-from cachewarden.openers.processes import UNKNOWN, Ignored, look
+from cachewarden.openers.processes import UNKNOWN, Ignored, Process, Who, look
 from cachewarden.openers.samples import ProcSamples
 from cachewarden.scan import scan
 from cachewarden.spec import LocationSpec
@@ -43,7 +43,7 @@ class TestLastUses:
     def test_an_entry_that_is_used_all_the_time_is_written_once_a_minute_and_at_the_end(self):
         uses, written = LastUses(), []
         for second in range(3600):
-            uses.note(b"e", Recent(NOW + second * SECOND, 7, b"x"), second)
+            uses.note(b"e", Moment(NOW + second * SECOND, second), Who(Process(7, 1), b"x"))
             written += uses.take_news(every=False).used.values()
         assert len(written) == 60
         assert uses.take_news(every=True).used == {b"e": Recent(NOW + 3599 * SECOND, 7, b"x")}
@@ -51,9 +51,9 @@ class TestLastUses:
 
     def test_a_use_that_is_heard_of_late_is_no_news(self):
         uses = LastUses()
-        uses.note(b"e", Recent(NOW, 7, b"x"), 2)
+        uses.note(b"e", Moment(NOW, 2), Who(Process(7, 1), b"x"))
         uses.take_news(every=True)
-        uses.note(b"e", Recent(NOW - 1, 8, b"y"), 1)
+        uses.note(b"e", Moment(NOW - 1, 1), Who(Process(8, 1), b"y"))
         assert not uses.take_news(every=True).used
 
     def test_an_indexers_run_begins_once_and_goes_on(self):
@@ -88,7 +88,7 @@ class TestLastUses:
     def test_what_is_no_entry_any_more_is_forgotten(self):
         uses = LastUses()
         for name in (b"e", b"f"):
-            uses.note(name, Recent(NOW, 7, b"x"), 1)
+            uses.note(name, Moment(NOW, 1), Who(Process(7, 1), b"x"))
             uses.passed(name, NOW, NOW)
         uses.forget_all_but([b"f"])
         news = uses.take_news(every=True)

@@ -9,19 +9,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from cachewarden.openers.lastuses import LastUses, Recent
+from cachewarden.openers.lastuses import LastUses, Moment, Recent
 from cachewarden.openers.memory import SLACK_NS, Row
 from cachewarden.openers.processes import Process, Who
 from cachewarden_policies.policy import DAY
 
 Alive = Callable[[Process], bool]
-
-
-class Moment(NamedTuple):
-    """One moment on both clocks: nanoseconds since the epoch, and since the boot."""
-
-    wall_ns: int
-    boot_ns: int
 
 
 class Opened(NamedTuple):
@@ -58,18 +51,22 @@ class Book:
 
     def note(self, entry: bytes, who: Who, now: Moment) -> None:
         """A process opened an entry, and runs on."""
-        self.used(entry, who, now)
+        self.uses.note(entry, now, who)
         self._put(entry, who.process, who.comm, now.boot_ns)
 
     def used(self, entry: bytes, who: Who, now: Moment) -> None:
         """A process that is gone already opened an entry: a use, and nobody who holds."""
-        self.uses.note(entry, Recent(now.wall_ns, who.process.pid, who.comm, who.uid), now.boot_ns)
+        self.uses.note(entry, now, who)
 
     def _put(self, entry: bytes, process: Process, comm: bytes, boot_ns: int) -> None:
-        pairs = self._pairs.setdefault(entry, {})
+        pairs = self._pairs.get(entry)
+        if pairs is None:
+            pairs = self._pairs[entry] = {}
         pair = pairs.get(process)
         if pair is None:
-            pair = pairs[process] = _Pair(boot_ns, comm)
+            pairs[process] = _Pair(boot_ns, comm)
+            self._unsaved.add((entry, process))
+            return
         pair.opened_ns, pair.comm = max(pair.opened_ns, boot_ns), comm
         if pair.kept_ns is None or pair.opened_ns - pair.kept_ns >= SLACK_NS:
             self._unsaved.add((entry, process))

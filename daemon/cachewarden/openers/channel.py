@@ -8,16 +8,17 @@ id then (btrfs has one for each subvolume), an overflow concerns one filesystem,
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from cachewarden.kernel.fanotify import NO_PIDFD, Q_OVERFLOW, Group, Kind, is_group_of, parse
 from cachewarden.mountinfo import Mount
 from cachewarden.openers.acquaintances import Acquaintances, Met, Standing
-from cachewarden.openers.book import Alive, Book, Moment
+from cachewarden.openers.book import Alive, Book
 from cachewarden.openers.elsewhere import Elsewhere, Where
 from cachewarden.openers.forms import Form, establish, mark_directory
 from cachewarden.openers.index import Index, Place, moves
+from cachewarden.openers.lastuses import Moment
 from cachewarden.openers.processes import UNKNOWN, Ignored, Who
 from cachewarden.openers.silence import BUSY, Inode, silence
 
@@ -105,10 +106,8 @@ class Channel:
         if self.broken is None:
             batch = _Batch(self._met, self._now())
             try:
-                for where, whose in batch.read(self._opens, self.index):
-                    self._book(where, batch.meet(whose), batch.now)
-                for where, whose in batch.read(self._names, None):
-                    self._book(where, batch.meet(whose), batch.now)
+                self._read(self._opens, batch)
+                self._read(self._names, batch)
             except (OSError, ValueError) as error:
                 self.broken = str(error)
                 self._notices.append(f"{self.label}: opens cannot be read any more, all are unknown: {error}")
@@ -119,29 +118,49 @@ class Channel:
                 self.overflow_boot_ns = batch.now.boot_ns
                 self._notices.append(f"{self.label}: opens were lost; for now everything counts as in use")
 
-    def _book(self, where: Where, met: Met, now: Moment) -> None:
-        if met.standing is Standing.OURS:
-            return
-        handle, name = where
-        place = self.index.get(handle)
-        entries = place.names.get(name, place.entries) if place is not None else ()
-        if place is None or not entries:
-            self._book_elsewhere(where, met, now)
+    def _read(self, group: Group, batch: "_Batch") -> None:
+        """Book what waits in a group, until nothing does. Raises OSError, ValueError.
+
+        The kernel has merged what is alike. Each line here is run for every event of a busy machine.
+        """
+        nameless, pidfds, place_of = not group.kind.names, group.kind.pidfds, self.index.get
+        while waiting := group.read():
+            for mask, pid, handle, name, pidfd in parse(waiting):
+                batch.events += 1
+                if pidfd >= 0:
+                    os.close(pidfd)
+                if mask & Q_OVERFLOW:
+                    batch.overflowed = True
+                    continue
+                place = place_of(handle)
+                if place is None:
+                    self._book_elsewhere((handle, name), batch.meet(pid, pidfds and pidfd == NO_PIDFD), batch)
+                elif not (nameless and place.names):  # otherwise the names will tell better
+                    # Without its process, whoever has the pid by now is somebody else.
+                    met = batch.meet(pid, pidfds and pidfd == NO_PIDFD)
+                    self._book(place, (handle, name), met, batch)
+
+    def _book(self, place: Place, where: Where, met: Met, batch: "_Batch") -> None:
+        entries = place.names.get(where[1], place.entries) if place.names else place.entries
+        if not entries:
+            self._book_elsewhere(where, met, batch)
             return
         book = self.books[place.key]
-        for entry in entries:
-            if met.standing is Standing.RUNS:
-                book.note(entry, met.who, now)
-            elif met.standing is Standing.ENDED:
-                book.used(entry, met.who, now)
-            else:
-                book.uses.passed(entry, self._drained_ns, now.wall_ns)
+        if met.standing is Standing.RUNS:
+            for entry in entries:
+                book.note(entry, met.who, batch.now)
+        elif met.standing is Standing.ENDED:
+            for entry in entries:
+                book.used(entry, met.who, batch.now)
+        elif met.standing is Standing.PASSES:
+            for entry in entries:
+                book.uses.passed(entry, self._drained_ns, batch.now.wall_ns)
 
-    def _book_elsewhere(self, where: Where, met: Met, now: Moment) -> None:
-        if met.standing is not Standing.PASSES:
+    def _book_elsewhere(self, where: Where, met: Met, batch: "_Batch") -> None:
+        if met.standing in (Standing.RUNS, Standing.ENDED):
             self.elsewhere.count(where[0])
         if met.standing is Standing.RUNS:
-            self.elsewhere.note(where, met.who, now)
+            self.elsewhere.note(where, met.who, batch.now)
 
     def take_over(self, book: Book, found: Mapping[bytes, Place]) -> None:
         """Use the places of a look at the location of `book` from now on.
@@ -225,46 +244,20 @@ class Channel:
         return self.broken is None and (lost is None or boot_ns - lost >= hold_ns)
 
 
-_Whose = tuple[int, bool]  # a pid, and whether it is known that its process has ended
-
-
 class _Batch:
-    """What is read at one time; each place and process counts once, and each process is looked up once."""
+    """What is read at one time, with one look at each process."""
 
     def __init__(self, acquaintances: Acquaintances, now: Moment) -> None:
         self.now = now
         self.events = 0
         self.overflowed = False
         self._acquaintances = acquaintances
-        self._met: dict[_Whose, Met] = {}
+        self._met: dict[int, Met] = {}
 
-    def read(self, group: Group, index: Index | None) -> Iterator[tuple[Where, _Whose]]:
-        """Places and pids from a group until nothing waits. Raises OSError, ValueError.
-
-        With an `index`, what the names of a shared directory will tell better is left out.
-        """
-        seen: set[tuple[Where, _Whose]] = set()
-        while batch := group.read():
-            for event in parse(batch):
-                self.events += 1
-                if event.pidfd >= 0:
-                    os.close(event.pidfd)
-                if event.mask & Q_OVERFLOW:
-                    self.overflowed = True
-                    continue
-                place = index.get(event.handle) if index is not None else None
-                if place is None or not place.names:
-                    # Without its process, whoever has the pid by now is somebody else.
-                    ended = event.pidfd == NO_PIDFD and group.kind.pidfds
-                    seen.add(((event.handle, event.name), (event.pid, ended)))
-            yield from seen
-            seen.clear()
-
-    def meet(self, whose: _Whose) -> Met:
-        """The process, looked up at most once."""
-        met = self._met.get(whose)
+    def meet(self, pid: int, ended: bool) -> Met:
+        """Who that is. `ended`: the kernel has no such process any more."""
+        key = ~pid if ended else pid
+        met = self._met.get(key)
         if met is None:
-            pid, ended = whose
-            met = self._acquaintances.meet(pid, self.now.boot_ns, ended=ended)
-            self._met[whose] = met
+            met = self._met[key] = self._acquaintances.meet(pid, self.now.boot_ns, ended=ended)
         return met

@@ -8,7 +8,7 @@ to a bound, and becomes an opener of the entry that they turn out to be.
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from cachewarden.openers.book import Moment
+from cachewarden.openers.lastuses import Moment
 from cachewarden.openers.processes import Process, Who
 
 BOUND = 100_000

@@ -14,10 +14,10 @@ from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.kernel.fanotify import Features, Kind, detect
 from cachewarden.mountinfo import mount_of
-from cachewarden.openers.book import Book, Moment
+from cachewarden.openers.book import Book
 from cachewarden.openers.channel import Channel, Opening
 from cachewarden.openers.forms import Form
-from cachewarden.openers.lastuses import NO_NEWS, News, Recent
+from cachewarden.openers.lastuses import NO_NEWS, Moment, News, Recent
 from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.looks import Look, Site, look
 from cachewarden.openers.memory import Memory, NoMemory

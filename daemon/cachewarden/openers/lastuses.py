@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from cachewarden.openers.memory import SLACK_NS, Memory
+from cachewarden.openers.processes import Who
 from cachewarden_policies.policy import DAY
 
 # An access time so long after the last open of a program that does not count may still be its: it goes on
@@ -16,6 +17,13 @@ from cachewarden_policies.policy import DAY
 _PASSING_NS = DAY
 # What the kernel writes into an inode is the time of its last tick (CONFIG_HZ is 100 at least).
 _TICK_NS = 10**7
+
+
+class Moment(NamedTuple):
+    """One moment on both clocks: nanoseconds since the epoch, and since the boot."""
+
+    wall_ns: int
+    boot_ns: int
 
 
 class Recent(NamedTuple):
@@ -59,8 +67,7 @@ class LastUses:
     """The last uses of one location's entries."""
 
     def __init__(self) -> None:
-        self._recent: dict[bytes, Recent] = {}
-        self._boot_ns: dict[bytes, int] = {}
+        self._recent: dict[bytes, tuple[Moment, Who]] = {}
         self._kept_ns: dict[bytes, int] = {}
         self._unsaved: set[bytes] = set()
         self._passed: dict[bytes, Passing] = {}
@@ -68,10 +75,11 @@ class LastUses:
         self._passed_unsaved: set[bytes] = set()
         self._atimes: Mapping[bytes, int] = {}
 
-    def note(self, entry: bytes, use: Recent, boot_ns: int) -> None:
-        """It was opened, at `boot_ns` by the clock that never jumps: the wall clock may be set back."""
-        if self._boot_ns.get(entry, 0) <= boot_ns:  # what was remembered elsewhere may be older
-            self._recent[entry], self._boot_ns[entry] = use, boot_ns
+    def note(self, entry: bytes, now: Moment, who: Who) -> None:
+        """It was opened. The newest is told by the clock that never jumps: the wall clock may be set back."""
+        known = self._recent.get(entry)
+        if known is None or known[0].boot_ns <= now.boot_ns:  # what was remembered elsewhere may be older
+            self._recent[entry] = (now, who)
             self._unsaved.add(entry)
 
     def passed(self, entry: bytes, since_ns: int, now_ns: int) -> None:
@@ -91,16 +99,16 @@ class LastUses:
     def carry_over(self, old: bytes, other: "LastUses", new: bytes) -> None:
         """What was the entry `old` here is (part of) `new` there now."""
         if old in self._recent:
-            other.note(new, self._recent[old], self._boot_ns[old])
+            other.note(new, *self._recent[old])
 
     def all(self) -> dict[bytes, Recent]:
         """The newest open of each entry, by name."""
-        return dict(self._recent)
+        return {entry: _recent(*known) for entry, known in self._recent.items()}
 
     def forget_all_but(self, entries: Collection[bytes]) -> None:
         """Forget uses of what is no entry any more."""
         kept = set(entries)
-        for known in (self._recent, self._boot_ns, self._kept_ns, self._passed, self._passed_kept_ns):
+        for known in (self._recent, self._kept_ns, self._passed, self._passed_kept_ns):
             for entry in known.keys() - kept:
                 del known[entry]
         self._unsaved &= kept
@@ -111,13 +119,18 @@ class LastUses:
         an entry that is used all the time is not written all the time."""
         due = self._unsaved
         if not every:
+            kept_ns = self._kept_ns
             due = {
-                name for name in due if abs(self._recent[name].ns - self._kept_ns.get(name, 0)) >= SLACK_NS
+                name for name in due if abs(self._recent[name][0].wall_ns - kept_ns.get(name, 0)) >= SLACK_NS
             }
-        used = {name: self._recent[name] for name in due}
+        used = {name: _recent(*self._recent[name]) for name in due}
         self._unsaved = self._unsaved - due
         self._kept_ns |= {name: use.ns for name, use in used.items()}
         passed = {name: self._passed[name] for name in self._passed_unsaved}
         self._passed_unsaved = set()
         self._passed_kept_ns |= {name: passing.until_ns for name, passing in passed.items()}
         return News(used, passed)
+
+
+def _recent(when: Moment, who: Who) -> Recent:
+    return Recent(when.wall_ns, who.process.pid, who.comm, who.uid)

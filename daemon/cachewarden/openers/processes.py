@@ -40,8 +40,11 @@ def look(pid: int) -> tuple[Process, bytes] | None:
     One that /proc does not show though it runs (hidepid) is known by its pid alone.
     """
     try:
-        with open(b"/proc/%d/stat" % pid, "rb", 0) as file:
-            text = file.read(4096)
+        fd = os.open(b"/proc/%d/stat" % pid, os.O_RDONLY | os.O_CLOEXEC)  # half the time of open()
+        try:
+            text = os.read(fd, 4096)
+        finally:
+            os.close(fd)
     except OSError as error:
         return (Process(pid, 0), b"") if error.errno not in _GONE or _runs(pid) else None
     end = text.rindex(b")")  # the name before it may hold anything, parentheses too

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
 from cachewarden.mountinfo import relative
-from cachewarden.openers.book import Book, Moment
+from cachewarden.openers.book import Book
 from cachewarden.openers.forms import Form
-from cachewarden.openers.lastuses import NO_NEWS, News, Recent, save_news
+from cachewarden.openers.lastuses import NO_NEWS, Moment, News, Recent, save_news
 from cachewarden.openers.location import OpenersOf, holders
 from cachewarden.openers.memory import Memory, NoMemory
 from cachewarden.openers.processes import Ignored, Who, alive, look, user_of

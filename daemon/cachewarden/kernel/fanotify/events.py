@@ -18,6 +18,7 @@ Q_OVERFLOW: Final = 0x4000
 NO_PIDFD: Final = -1  # not asked for, or the process had ended (FAN_NOPIDFD)
 
 _DFID_NAME, _DFID, _FID, _PIDFD = 2, 3, 1, 4  # FAN_EVENT_INFO_TYPE_…
+_HANDLES = (_DFID, _DFID_NAME, _FID)
 _METADATA = struct.Struct("=IBBHQii")
 _INFO = struct.Struct("=BBH")
 _LENGTH = struct.Struct("=I")
@@ -43,27 +44,25 @@ class Event(NamedTuple):
 
 def parse(batch: bytes) -> Iterator[Event]:
     """The events of what one read(2) returned. Raises ValueError for another version of the structure."""
-    at = 0
-    while at < len(batch):
-        length, version, _, skip, mask, _, pid = _METADATA.unpack_from(batch, at)
+    metadata, info, length_of = _METADATA.unpack_from, _INFO.unpack_from, _LENGTH.unpack_from
+    at, size = 0, len(batch)
+    while at < size:
+        length, version, _, skip, mask, _, pid = metadata(batch, at)
         if version != _VERSION:
             raise ValueError(f"fanotify speaks version {version} here")
-        yield Event(mask, pid, *_records(batch, at + skip, at + length))
+        handle = name = b""
+        pidfd = NO_PIDFD
+        record = at + skip
         at += length
-
-
-def _records(batch: bytes, at: int, end: int) -> tuple[bytes, bytes, int]:
-    handle = name = b""
-    pidfd = NO_PIDFD
-    while at < end:
-        kind, _, length = _INFO.unpack_from(batch, at)
-        if kind in (_DFID, _DFID_NAME, _FID):
-            start = at + _HANDLE_AT
-            stop = start + 8 + _LENGTH.unpack_from(batch, start)[0]
-            handle = batch[start:stop]
-            if kind == _DFID_NAME:
-                name = batch[stop : batch.index(0, stop)]
-        elif kind == _PIDFD:
-            pidfd = _NUMBER.unpack_from(batch, at + _INFO.size)[0]
-        at += length
-    return handle, name, pidfd
+        while record < at:
+            kind, _, taken = info(batch, record)
+            if kind in _HANDLES:
+                start = record + _HANDLE_AT
+                stop = start + 8 + length_of(batch, start)[0]
+                handle = batch[start:stop]
+                if kind == _DFID_NAME:
+                    name = batch[stop : batch.index(0, stop)]
+            elif kind == _PIDFD:
+                pidfd = _NUMBER.unpack_from(batch, record + _INFO.size)[0]
+            record += taken
+        yield Event(mask, pid, handle, name, pidfd)
