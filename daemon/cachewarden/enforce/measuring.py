@@ -148,7 +148,8 @@ class Measuring:
         demand, facts = demand_of(spec), _facts(spec, root_fd)
         begun_ns = self._clock.monotonic_ns()
         divided = divide(root_fd, demand, now_ns)
-        found = remember(root_fd, divided.split, facts, now_ns - _TICK_NS, self._progress(spec))
+        before = known.remembered if known is not None else None
+        found = remember(root_fd, divided.split, facts, now_ns - _TICK_NS, self._progress(spec), before)
         return _Memory(demand, divided, _with_aside(found, divided), begun_ns)
 
     def _recalled(

@@ -12,7 +12,8 @@ from cachewarden.scan.attribution import attribute
 from cachewarden.scan.crew import Crew
 from cachewarden.scan.directories import Directories
 from cachewarden.scan.regions import ROOT, Regions
-from cachewarden.scan.remembered.value import Facts, Remembered
+from cachewarden.scan.remembered.merging import divided
+from cachewarden.scan.remembered.value import Facts, Remembered, differing
 from cachewarden.scan.tally import Tally
 from cachewarden.scan.walk import Walk
 from cachewarden_policies.globs import Globs
@@ -50,13 +51,25 @@ def scan(
 
 
 def remember(
-    root_fd: int, split: Split, facts: Facts, settled_ns: int, progress: Progress | None = None
+    root_fd: int,
+    split: Split,
+    facts: Facts,
+    settled_ns: int,
+    progress: Progress | None = None,
+    before: Remembered | None = None,
 ) -> Remembered:
-    """The same as `scan`, to be gone on with by `measure_again`. `settled_ns` as for `Directories`."""
+    """The same as `scan`, to be gone on with by `measure_again`. `settled_ns` as for `Directories`.
+
+    `before` is what was remembered so far: what is as it was then is not restless.
+    """
     tally = Tally(directories=Directories(settled_ns))
     regions, tally = _walked(root_fd, split, facts, tally, progress)
     inventory = attribute(split, regions, tally, _root(root_fd))
-    return Remembered(facts, split, regions, tally, inventory, frozenset(range(len(regions.numbered))))
+    restless = set(range(len(regions.numbered)))
+    if before is not None and before.facts == facts:
+        known, moved = divided(before, split)
+        restless = moved | differing(known.tally, tally, restless)
+    return Remembered(facts, split, regions, tally, inventory, restless)
 
 
 def facts_of(root_fd: int, trash_names: Collection[bytes], exclude: Globs | None) -> Facts:
