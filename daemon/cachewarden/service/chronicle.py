@@ -88,8 +88,11 @@ class Chronicle(Journal):
         self._metrics.count_error(spec.name, spec.path, entry.errno)
         told = entry.to_json()
         if self._changes.changed(("failed", spec.key, entry.entry), entry.errno):
-            self._log.error("could not evict, skipping", **_place(spec), **told)
-        self._audit({"event": "failed", **_place(spec), **told})
+            # `path` is the location's here, as in all lines.
+            self._log.error(
+                "could not evict, skipping", **told | {"failed_path": told["path"]} | _place(spec)
+            )
+        self._audit({"event": "failed", **told, "failed_path": told["path"], **_place(spec)})
 
     def wanted(self, key: str) -> None:
         """Its own worker is to have a pass."""
