@@ -9,6 +9,7 @@ from typing import Self, Unpack, cast
 from cachewarden.ledger import rows
 from cachewarden.ledger.ahead import bring_back
 from cachewarden.ledger.intents import Intents, ending
+from cachewarden.ledger.known import KnownRecords
 from cachewarden.ledger.openers import OpenerRows
 from cachewarden.ledger.pending import Change, Key, Kind
 from cachewarden.ledger.schema import STEPS, Step
@@ -47,6 +48,7 @@ class Ledger:
         self._store = store
         self.intents = Intents(store)
         self.openers = OpenerRows(store)
+        self._known = KnownRecords(store)
 
     def __enter__(self) -> Self:
         return self
@@ -79,10 +81,9 @@ class Ledger:
         """Sentences for the log, each given out once: damage, migration, trouble and its end."""
         return self._store.take_notices()
 
-    def records(self, key: str) -> dict[bytes, Record]:
-        """What is remembered of a location's entries, by name."""
-        found = self._store.read("SELECT * FROM entries WHERE location = ?", (key,), table="entries")
-        return {cast("bytes", row["name"]): rows.record(row) for row in found if row["location"] == key}
+    def records(self, key: str) -> Mapping[bytes, Record]:
+        """What is remembered of a location's entries, by name; the same object while nothing changed."""
+        return self._known.of(key)
 
     def seen(
         self,
@@ -104,8 +105,8 @@ class Ledger:
         with self._store.lock:
             state = self.location_state(key)
             first = state is None or state.first_scan_ns is None
-            known = self.records(key)
-            before, names = dict(known), formerly or {}
+            before, names = self.records(key), formerly or {}
+            known = dict(before)
             changes: dict[tuple[str, Key], Change] = {}
             records: dict[bytes, Record] = {}
             new: dict[bytes, int] = {}
@@ -129,7 +130,8 @@ class Ledger:
             if first:
                 changes["locations", (key,)] = rows.located(location, {"first_scan_ns": now_ns})
             self._store.write(changes, now_ns)
-        return Seen(records, refetched)
+        same = not known and not any(table == "entries" for table, _ in changes)
+        return Seen(before if same else records, refetched)
 
     def _refetched(
         self, key: str, new: Mapping[bytes, int], now_ns: int

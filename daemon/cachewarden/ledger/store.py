@@ -8,7 +8,7 @@ begins and once when it is over.
 import os
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from cachewarden.ledger import disk
@@ -17,6 +17,10 @@ from cachewarden.ledger.schema import STEPS, Step
 
 # The second: what a bad block did to a name can come back in SQLite's own messages.
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
+
+def _nobody_asked(changes: Changes) -> None:
+    """Nobody wants to hear of writes."""
 
 
 class Store:
@@ -42,6 +46,8 @@ class Store:
         self._notices: list[str] = []
         self.trouble: str | None = None
         self.failed_writes = 0
+        self.on_write: Callable[[Changes], None] = _nobody_asked
+        self._opened = 0
         self._open(now_ns)
 
     def close(self) -> None:
@@ -78,6 +84,22 @@ class Store:
                     self._failed(error)
             return self._pending.over(table, rows)
 
+    def version(self) -> tuple[int, int] | None:
+        """Another one whenever somebody else may have changed the file, or it is another file.
+
+        What this object writes itself does not change it. None while nothing can be read.
+        https://www.sqlite.org/pragma.html#pragma_data_version
+        """
+        with self.lock:
+            if self._connection is None or self.trouble is not None:
+                return None
+            try:
+                row = self._connection.execute("PRAGMA data_version").fetchone()
+            except _ERRORS as error:
+                self._failed(error)
+                return None
+            return self._opened, int(row["data_version"])
+
     def write(self, changes: Changes, now_ns: int) -> None:
         """Take changes over, and bring them and all that waited to the disk in one transaction."""
         if self._read_only:
@@ -85,6 +107,7 @@ class Store:
         with self.lock:
             self._now_ns = now_ns
             self._pending.add(changes)
+            self.on_write(changes)
             if not self._pending:
                 return
             self._try_to_write(now_ns)
@@ -107,6 +130,7 @@ class Store:
         return self._writable and disk.identity_of(self._path) == self._identity
 
     def _open(self, now_ns: int) -> None:
+        self._opened += 1
         try:
             if self._read_only:
                 self._connection = disk.open_for_reading(self._state_dir, self._steps)
