@@ -31,7 +31,8 @@ class Opening(NamedTuple):
 
     def group(self, label: str, *, names: bool) -> Group:
         """A new group, or the one handed down under this label. Raises OSError."""
-        kind = Kind(names=names, pidfds=self.kind.pidfds, unlimited=self.kind.unlimited)
+        # Names come one by one, and what they come with costs as much again; see `_Batch.ended`.
+        kind = Kind(names=names, pidfds=self.kind.pidfds and not names, unlimited=self.kind.unlimited)
         fd = self.inherited.pop(label, None)
         if fd is not None and not is_group_of(fd, kind):
             os.close(fd)
@@ -127,18 +128,20 @@ class Channel:
         while waiting := group.read():
             for mask, pid, handle, name, pidfd in parse(waiting):
                 batch.events += 1
-                if pidfd >= 0:
-                    os.close(pidfd)
                 if mask & Q_OVERFLOW:
                     batch.overflowed = True
                     continue
+                if pidfd >= 0:
+                    os.close(pidfd)
+                    if pid in batch.ended:
+                        batch.lives(pid)
+                elif pidfds and pidfd == NO_PIDFD:
+                    batch.ended.add(pid)
                 place = place_of(handle)
                 if place is None:
-                    self._book_elsewhere((handle, name), batch.meet(pid, pidfds and pidfd == NO_PIDFD), batch)
+                    self._book_elsewhere((handle, name), batch.meet(pid), batch)
                 elif not (nameless and place.names):  # otherwise the names will tell better
-                    # Without its process, whoever has the pid by now is somebody else.
-                    met = batch.meet(pid, pidfds and pidfd == NO_PIDFD)
-                    self._book(place, (handle, name), met, batch)
+                    self._book(place, (handle, name), batch.meet(pid), batch)
 
     def _book(self, place: Place, where: Where, met: Met, batch: "_Batch") -> None:
         entries = place.names.get(where[1], place.entries) if place.names else place.entries
@@ -245,19 +248,29 @@ class Channel:
 
 
 class _Batch:
-    """What is read at one time, with one look at each process."""
+    """What is read at one time, with one look at each process.
+
+    `ended` are pids whose process the kernel has no more: whoever has such a pid by now is somebody else.
+    Groups with names do not tell, but the other one reports the same opens and is read first.
+    """
 
     def __init__(self, acquaintances: Acquaintances, now: Moment) -> None:
         self.now = now
         self.events = 0
         self.overflowed = False
+        self.ended: set[int] = set()
         self._acquaintances = acquaintances
         self._met: dict[int, Met] = {}
 
-    def meet(self, pid: int, ended: bool) -> Met:
-        """Who that is. `ended`: the kernel has no such process any more."""
-        key = ~pid if ended else pid
-        met = self._met.get(key)
+    def lives(self, pid: int) -> None:
+        """A pid of one that had ended is another's by now, and that one opened something too."""
+        self.ended.discard(pid)
+        self._met.pop(pid, None)
+
+    def meet(self, pid: int) -> Met:
+        """Who that is."""
+        met = self._met.get(pid)
         if met is None:
-            met = self._met[key] = self._acquaintances.meet(pid, self.now.boot_ns, ended=ended)
+            ended = pid in self.ended
+            met = self._met[pid] = self._acquaintances.meet(pid, self.now.boot_ns, ended=ended)
         return met
