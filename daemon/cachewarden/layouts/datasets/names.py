@@ -26,6 +26,11 @@ _DATA = re.compile(rb".*\.(arrow|parquet)", re.DOTALL)
 _BESIDE = frozenset({INFO, b"LICENSE", b"README.md"})
 _SAVED = (b"state.json", b"dataset_dict.json")
 _NAMESPACE = b"___"
+# Those of `packaged_modules` that name the directory of what was prepared from files, or by a function.
+_BUILDERS = frozenset(
+    {b"arrow", b"audiofolder", b"csv", b"generator", b"imagefolder", b"json", b"pandas", b"parquet"}
+    | {b"pdffolder", b"spark", b"sql", b"text", b"videofolder", b"webdataset", b"xml"}
+)
 # Of the builder's code, or of a commit.
 _HASH = re.compile(rb"[0-9a-f]{16,64}")
 # A directory's path with `_` for each slash; one that is too long ends in what Python's `hash` made of it.
@@ -62,8 +67,8 @@ def is_downloads(listing: Listing) -> bool:
 def promises(listing: Listing) -> bool:
     """Whether the names alone let one expect a datasets cache: then it is worth a look inside.
 
-    The builder leaves a lock at the top for each directory that it prepares.
+    The builder leaves a lock at the top for each directory that it prepares, but people tidy those away.
     """
-    return any(name == DOWNLOADS or _NAMESPACE in name for name in directories(listing)) or any(
-        _LOCK_OF_PATH.fullmatch(name) for name in files(listing)
-    )
+    return any(
+        name in _BUILDERS or name == DOWNLOADS or _NAMESPACE in name for name in directories(listing)
+    ) or any(_LOCK_OF_PATH.fullmatch(name) for name in files(listing))
