@@ -32,7 +32,7 @@ def homes(ways: Ways, passwd: bytes = PASSWD) -> list[Home]:
     around = {b"/home"}
     for uid, path in accounts(passwd):
         real = ways.directory(path)
-        if real is None or real == b"/" or os.lstat(real).st_uid != uid:
+        if real is None or real == b"/" or not is_owned(real, uid):
             continue
         found[real] = Home(real, uid)
         if uid >= _FIRST_PERSON:
@@ -51,6 +51,14 @@ def accounts(passwd: bytes = PASSWD) -> Iterator[tuple[int, bytes]]:
             fields = line.rstrip(b"\n").split(b":")
             if len(fields) >= 6 and fields[2].isdigit() and fields[5].startswith(b"/"):
                 yield int(fields[2]), os.path.normpath(fields[5])
+
+
+def is_owned(path: bytes, uid: int) -> bool:
+    """Whether something is there and belongs to a user."""
+    try:
+        return os.lstat(path).st_uid == uid
+    except OSError:
+        return False
 
 
 def directories(ways: Ways, at: bytes) -> Iterator[tuple[bytes, os.stat_result]]:

@@ -31,6 +31,8 @@ class Lens:
         if self.table is None:
             return path
         for device, inside in resolve(self.table, path):
+            if (device, inside) in resolve(self.ours, path):
+                return path
             for mount in self.ours:
                 rest = relative(inside, mount.root)
                 if mount.major_minor != device or rest is None or mount.fstype == b"overlay":

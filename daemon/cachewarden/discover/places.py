@@ -43,6 +43,7 @@ class Places:
     ways: Ways
     by_path: dict[bytes, Place] = field(default_factory=dict)
     _asked: dict[bytes, bytes | None] = field(default_factory=dict)
+    _names: dict[tuple[int, int], bytes] = field(default_factory=dict)
 
     def of_homes(self, homes: Iterable[Home]) -> None:
         """The default places of users, and folders by name in their homes and one level below."""
@@ -89,11 +90,24 @@ class Places:
 
     def _put(self, path: bytes, tool: Tool | None, via: str) -> None:
         real = self._reached(path)
-        if real is not None:
-            place = Place(real, [tool] if tool else [], {via})
-            self.by_path.setdefault(real, place).join(place)
+        inode = _inode(real) if real is not None else None
+        if real is None or inode is None:
+            return
+        # One directory that is mounted twice has two names; the first that was found stands for both.
+        real = self._names.setdefault(inode, real)
+        place = Place(real, [tool] if tool else [], {via})
+        self.by_path.setdefault(real, place).join(place)
 
     def _reached(self, path: bytes) -> bytes | None:
         if path not in self._asked:
             self._asked[path] = self.ways.directory(path)
         return self._asked[path]
+
+
+def _inode(path: bytes) -> tuple[int, int] | None:
+    """Device and inode; None for what is gone again."""
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
