@@ -161,28 +161,19 @@ class TestExpendable:
         assert self.names(1, (b"c_0", LONG_AGO + 10**9), (b"c_9", LONG_AGO)) == {b"c_0"}
 
 
-def test_compile_caches_are_entries_of_their_kind(root):
-    """An Inductor tree is one entry, with the Triton tree in it; a Triton tree has one for each key."""
+def test_compile_caches_are_divided_by_their_own_layouts(root):
+    """Each graph and each kernel by itself, wherever the caches lie; locks are held and stay."""
     put(root + b"/inductor/fxgraph/ab/key/f")
     put(root + b"/inductor/triton/0/" + b"B" * 52 + b"/k.cubin")
-    put(root + b"/inductor/locks/k.lock", b"")
-    put(root + b"/triton/" + b"A" * 52 + b"/k.cubin")
-    put(root + b"/triton/K2/__grp__k.json")
-    os.mkdir(root + b"/triton/starting")
-    assert kinds(root) == {
-        b"inductor": "inductor",
-        b"triton/" + b"A" * 52: "triton",
-        b"triton/K2": "triton",
-        b"triton/starting": "triton",
+    put(root + b"/inductor/locks/key.lock", b"")
+    put(root + b"/group/triton/" + b"A" * 52 + b"/k.cubin")
+    found = claims(divide(root))
+    assert {name: (each.layout, each.kind) for name, each in found.items()} == {
+        b"inductor/fxgraph/ab/key": ("inductor", "graph"),
+        b"inductor/triton/0/" + b"B" * 52: ("triton", "key"),
+        b"group/triton/" + b"A" * 52: ("triton", "key"),
     }
-
-
-def test_a_location_that_is_an_inductor_cache_is_one_entry(root):
-    """Its parts refer to each other, and its locks must not go before them."""
-    put(root + b"/fxgraph/ab/key/f")
-    put(root + b"/locks/k.lock", b"")
-    (claim,) = divide(root).claims
-    assert (claim.name, claim.paths) == (b"@inductor", (b"fxgraph", b"locks"))
+    assert found[b"inductor/fxgraph/ab/key"].locks == (b"inductor/locks/key.lock",)
 
 
 def test_a_nested_hub_cache_is_divided_as_one_with_its_place_in_every_path(root):

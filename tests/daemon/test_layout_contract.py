@@ -316,7 +316,7 @@ def test_an_unreadable_part_crashes_nothing_and_is_remembered(root, needs_root, 
 
 def test_an_unknown_layout_is_an_error_that_names_the_known_ones(tmp_path):
     """Configuration is checked with the same list."""
-    with pytest.raises(LayoutError, match=r"auto, hub, .*accelerate, plain"):
+    with pytest.raises(LayoutError, match=r"auto, .*hub, .*accelerate, plain"):
         divide(os.fsencode(tmp_path), "hubb")
 
 

@@ -8,9 +8,11 @@ docs/layouts.md.
 from dataclasses import replace
 
 from cachewarden.errors import LayoutError
-from cachewarden.inventory import Foreign, Split
+from cachewarden.inventory import Claim, Foreign, Split
 from cachewarden.layouts.accelerate import Accelerate
+from cachewarden.layouts.accelerate.lost import keep_for
 from cachewarden.layouts.base import ASIDE, TRASH, Context, Kind, Layout, LayoutTree, read_names
+from cachewarden.layouts.compilers import COMPILERS
 from cachewarden.layouts.datasets import DatasetsLayout
 from cachewarden.layouts.home import HomeLayout
 from cachewarden.layouts.hub import HubLayout
@@ -20,6 +22,7 @@ from cachewarden.layouts.plain import Plain
 from cachewarden.layouts.stores import STORES
 from cachewarden.layouts.xet import XetLayout
 from cachewarden.tree import Tree
+from cachewarden_policies.reasons import Cost
 
 __all__ = ["ASIDE", "AUTO", "LAYOUTS", "TRASH", "Context", "Kind", "Layout", "layout_names", "split"]
 
@@ -42,6 +45,7 @@ LAYOUTS: tuple[Layout, ...] = (
     XetLayout(),
     ModulesLayout(),
     LocalDirLayout(),
+    *COMPILERS,
     *STORES,
     Accelerate(lambda tree, at: _recognised(tree, at) is not None),
     Plain(),
@@ -72,7 +76,7 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
         each for each in LAYOUTS if layout == each.name or (layout == AUTO and each.recognises(tree, b""))
     )
     if layout == AUTO or chosen.name in FALLBACKS or chosen.recognises(tree, b""):
-        found = chosen.split(tree, b"", context)
+        found = _divided(chosen, tree, b"", context)
         known = _recognised(tree, b"") if layout == Plain.name else None
         if known is not None:
             reason = "parts that need each other go one by one"
@@ -89,7 +93,25 @@ def split(tree: Tree, layout: str, context: Context) -> Split:
 def _with_nesting(context: Context) -> Context:
     def nested(tree: Tree, at: bytes) -> Split | None:
         layout = _recognised(tree, at)
-        return None if layout is None else layout.split(tree, at, inner)
+        return None if layout is None else _divided(layout, tree, at, inner)
 
     inner = replace(context, nested=nested)
     return inner
+
+
+def _divided(layout: Layout, tree: Tree, at: bytes, context: Context) -> Split:
+    """What a layout makes of a directory, less what would take along what cannot be made again.
+
+    Somebody trains into the directory that he gave to a compiler, and what can be computed again goes first.
+    """
+    found = layout.split(tree, at, context)
+    if layout.name in FALLBACKS:
+        return found
+    return replace(found, claims=tuple(_guarded(tree, claim) for claim in found.claims))
+
+
+def _guarded(tree: Tree, claim: Claim) -> Claim:
+    if claim.keep is not None or claim.cost.rank > Cost.REBUILD.rank:
+        return claim
+    reasons = (keep_for(tree, path) for path in claim.paths)
+    return replace(claim, keep=next((reason for reason in reasons if reason is not None), None))

@@ -2,7 +2,7 @@
 
 import os
 
-from tests.daemon.layout_fixtures import hub
+from tests.daemon.layout_fixtures import hub, inductor, triton
 from tests.daemon.layout_trees import ODD, checkpoint, links_lead_somewhere, offload, put
 
 STAYS = ()
@@ -16,10 +16,8 @@ def build(root: bytes) -> None:
     for number in (b"0", b"1", b"10"):
         checkpoint(root + b"/checkpoints/checkpoint_" + number)
     checkpoint(root + b"/group/run/checkpoints/checkpoint_0")
-    put(root + b"/inductor/fxgraph/ab/key/f")
-    put(root + b"/inductor/locks/key.lock", b"")
-    put(root + b"/triton/" + b"A" * 52 + b"/k.cubin")
-    put(root + b"/triton/K2/__grp__k.json")
+    inductor.build(root + b"/inductor")
+    triton.build(root + b"/triton")
     for name in (
         b"a-00001-of-00002.safetensors",
         b"a-00002-of-00002.safetensors",

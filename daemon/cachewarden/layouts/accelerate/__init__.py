@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from cachewarden.inventory import Claim, Split
 from cachewarden.layouts.accelerate.lost import keep_for
 from cachewarden.layouts.accelerate.shapes import (
+    Listing,
     Shape,
     holds_training_state,
     is_configuration,
@@ -20,8 +21,6 @@ from cachewarden.layouts.base import Context, Kind, files, join
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost
 
-_WHOLE = frozenset({Shape.OFFLOAD, Shape.INDUCTOR})
-
 
 class Accelerate:
     """Offload folders, compile caches, prepared data and nested hub caches; the rest plain entries."""
@@ -31,18 +30,19 @@ class Accelerate:
         "any of the kinds below or another layout in its upper four levels, a configuration file, or, "
         "at any depth, what would be lost"
     )
-    unit = "one offload folder, compile cache, set of shards, checkpoint …; the rest one child each"
+    unit = (
+        "one offload folder, set of shards, checkpoint …; the entries of nested caches; the rest one child "
+        "each"
+    )
     locks = "those of nested caches"
     never = (
         "configuration files, credentials, datasets saved by hand, models downloaded into a folder, a "
         "project's state, checkpoints unless `evict_checkpoints` says otherwise and then never the newest of "
         "a series"
     )
-    checked = "accelerate 1.15.0, torch 2.14.1, triton 3.9.0"
+    checked = "accelerate 1.15.0, transformers 5.24.0"
     kinds: Mapping[str, Kind] = {
         "offload": Kind(Cost.REBUILD, "a folder with `index.json` and `.dat` files, wherever it lies"),
-        "inductor": Kind(Cost.REBUILD, "a tree with `fxgraph` or `aotautograd` in it"),
-        "triton": Kind(Cost.REBUILD, "one key directory of a Triton cache: its files name each other"),
         "prepared": Kind(
             Cost.REBUILD,
             "a directory of shards and indexes only; loose shards of one set; `X.bin` with `X.idx`",
@@ -73,35 +73,27 @@ class Accelerate:
         listing = tree.listing(at)
         if any(is_configuration(name) for name in files(listing)) or holds_training_state(listing):
             return True
-        return shape_of(tree, at, listing) in _WHOLE or has_known_part(tree, at, self._recognised)
+        return shape_of(tree, at, listing) is Shape.OFFLOAD or has_known_part(tree, at, self._recognised)
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """Claims of everything in the folder. A cache of another layout in its place is divided as one."""
         nested = context.nested(tree, at)
         if nested is not None:
             return nested
-        whole = self._is_one(tree, at)
-        if whole is not None:
-            return Split(self.name, (whole,))
         listing = tree.listing(at)
+        if shape_of(tree, at, listing) is Shape.OFFLOAD:
+            return Split(self.name, (self._folder(tree, at, listing),))
         rest = Rest.PROJECT if is_project_state(listing) else Rest.PLAIN
         if holds_training_state(listing):
             rest = Rest.CHECKPOINT
         return self._as_split(survey(tree, at, context, rest))
 
-    def _is_one(self, tree: Tree, at: bytes) -> Claim | None:
-        """The one claim of a folder whose children are useless without each other.
-
-        The location itself cannot go, so that its children are the paths of one entry.
-        """
-        listing = tree.listing(at)
-        shape = shape_of(tree, at, listing)
-        if shape not in _WHOLE:
-            return None
+    def _folder(self, tree: Tree, at: bytes, listing: Listing) -> Claim:
+        """The one claim of an offload folder that is the location, which stays: its children go."""
         names = sorted(listing, key=lambda name: (name != b"index.json", name))
         paths = tuple(join(at, name) for name in names)
-        name = at + b"@" + shape.value.encode()
-        return Claim(name, paths, shape.value, self.name, Cost.REBUILD, keep_for(tree, at))
+        name = at + b"@offload"
+        return Claim(name, paths, Shape.OFFLOAD.value, self.name, Cost.REBUILD, keep_for(tree, at))
 
     def _as_split(self, found: Survey) -> Split:
         return Split(

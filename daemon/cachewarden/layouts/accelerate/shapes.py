@@ -1,7 +1,7 @@
 """What the directories and loose files of a `.accelerate` folder are, told by what is in them.
 
 Names of files come from accelerate 1.15 (`utils/constants.py`, `utils/offload.py`), transformers 5.24
-(`trainer.py`), torch 2.14 (`_inductor/codecache.py`), triton 3.9 (`runtime/cache.py`) and datasets 5.2.
+(`trainer.py`) and datasets 5.2.
 """
 
 import re
@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
-from cachewarden.layouts.base import directories, files, join
+from cachewarden.layouts.base import directories, files
 from cachewarden.layouts.local_dir import BELOW, speaks_of_downloads
 from cachewarden.tree import Tree
 
@@ -23,8 +23,6 @@ class Shape(StrEnum):
     CONFIGURATION = "configuration"
     DATASET = "dataset"
     OFFLOAD = "offload"
-    INDUCTOR = "inductor"
-    TRITON = "triton"
     PREPARED = "prepared"
 
 
@@ -40,9 +38,6 @@ _TRAINING_PART = re.compile(
 _CHECKPOINT_NAME = re.compile(rb"checkpoint[_-]\d+")
 _CONFIGURATION = re.compile(rb"(default_config|config|accelerate_config)\.(ya?ml|json)|[^/]*\.ya?ml")
 _DEFAULT_CONFIGURATION = (b"default_config.yaml", b"default_config.json")
-_INDUCTOR = frozenset({b"fxgraph", b"aotautograd"})
-_BASE32_KEY = re.compile(rb"[A-Z2-7]{52}")
-_GROUP = re.compile(rb"__grp__.*\.json")
 _PREPARED = re.compile(
     rb".*\.(arrow|parquet|tar|idx|index|mds|tfrecord|npy|faiss|hnsw|shard)|index\.json|shard[-_]?\d.*"
 )
@@ -127,30 +122,6 @@ def _is_offload(_tree: Tree, _path: bytes, listing: Listing) -> bool:
     return b"index.json" in listing and any(name.endswith(b".dat") for name in files(listing))
 
 
-def _is_inductor(_tree: Tree, _path: bytes, listing: Listing) -> bool:
-    return not _INDUCTOR.isdisjoint(directories(listing))
-
-
-def _is_triton(tree: Tree, path: bytes, listing: Listing) -> bool:
-    seen = False
-    for name in directories(listing):
-        key = _is_triton_key(tree, join(path, name), name)
-        if key is False:
-            return False
-        seen |= key is True
-    return seen
-
-
-def _is_triton_key(tree: Tree, path: bytes, name: bytes) -> bool | None:
-    """None for an empty directory: it may become one, and speaks neither for nor against."""
-    inside = tree.listing(path)
-    if _BASE32_KEY.fullmatch(name):
-        return True
-    if not inside:
-        return None
-    return any(_GROUP.fullmatch(each) or each.startswith(b"tmp.pid_") for each in inside)
-
-
 def _is_prepared_only(_tree: Tree, _path: bytes, listing: Listing) -> bool:
     names = files(listing)
     return bool(names) and not directories(listing) and all(is_prepared(name) for name in names)
@@ -161,7 +132,5 @@ _SHAPES: tuple[tuple[Shape, Callable[[Tree, bytes, Listing], bool]], ...] = (
     (Shape.CONFIGURATION, _is_configuration_only),
     (Shape.DATASET, _is_saved_dataset),
     (Shape.OFFLOAD, _is_offload),
-    (Shape.INDUCTOR, _is_inductor),
-    (Shape.TRITON, _is_triton),
     (Shape.PREPARED, _is_prepared_only),
 )

@@ -151,8 +151,6 @@ def _unshaped(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int)
 
 
 def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Listing) -> Survey:
-    if shape is Shape.TRITON:
-        return _triton(tree, path, listing)
     claim = Claim(path, (path,), shape.value, "accelerate", Cost.REBUILD)
     found = Survey(known=shape is not Shape.PREPARED)
     if open_elsewhere(listing):
@@ -167,16 +165,6 @@ def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Li
         # Somebody trains into the folder that he offloads to: going whole, it would take that along.
         claim = replace(claim, keep=keep_for(tree, path))
     found.claims.append(claim)
-    return found
-
-
-def _triton(tree: Tree, path: bytes, listing: Listing) -> Survey:
-    """One entry for each key directory: its files name each other, other keys they do not know."""
-    found = Survey(known=True)
-    for name in directories(listing):
-        key = join(path, name)
-        keep = keep_for(tree, key)
-        found.claims.append(Claim(key, (key,), Shape.TRITON.value, "accelerate", Cost.REBUILD, keep))
     return found
 
 
