@@ -28,7 +28,7 @@ class Row:
 
     def __str__(self) -> str:
         theirs = "-" if self.theirs is None else f"{self.theirs:.3g} {self.unit}"
-        ratio = "-" if self.ratio is None else f"{self.ratio:.2f}"
+        ratio = "-" if self.ratio is None else f"{self.ratio:.3g}"
         return (
             f"| {self.what} | {self.ours:.3g} {self.unit} | {self.peer} | {theirs} | {ratio} | {self.goal} |"
         )
