@@ -3,20 +3,22 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from cachewarden import layouts
 from cachewarden.clock import Clock
 from cachewarden.discover.judging import objection
 from cachewarden.discover.places import Place
-from cachewarden.enforce import measuring
+from cachewarden.enforce.dividing import demand_of, divide
 from cachewarden.enforce.guards import Guards
 from cachewarden.enforce.journal import Journal
 from cachewarden.enforce.scopes import filesystems
 from cachewarden.enforce.survey import Survey, opened, survey
+from cachewarden.evict import TRASH_NAME
+from cachewarden.inventory import Inventory
 from cachewarden.ledger import Record, Seen
 from cachewarden.mountinfo import foreign_mounts
+from cachewarden.scan import scan
 from cachewarden.spec import LocationSpec
-from cachewarden.tree import Tree
 from cachewarden_policies import situation
+from cachewarden_policies.globs import compile_globs
 from cachewarden_policies.planning import make_plan
 
 _NOBODY: frozenset[int] = frozenset()  # places have no links on the way; one that appears is not followed
@@ -55,7 +57,7 @@ class Measuring:
     def objection(self, place: Place, spec: LocationSpec) -> str | None:
         """Why a place is not proposed, before it is measured. Raises as `survey`."""
         with opened(spec, _NOBODY) as (root_fd, _):
-            split = layouts.split(Tree(root_fd), spec.layout, layouts.Context(self.now_ns))
+            split = divide(root_fd, demand_of(spec), self.now_ns).split
             return objection(place, split.layout, split.claims)
 
     def survey(self, spec: LocationSpec) -> Survey:
@@ -65,11 +67,19 @@ class Measuring:
         """
         try:
             with opened(spec, _NOBODY) as root:
-                measure = measuring.Measuring(self.clock, self.journal, measuring.Sources())
-                inventory = measure.inventory(spec, root[0], self.now_ns)
-                return survey(spec, root, NoMemory(), self.guards, self.now_ns, inventory)
+                return survey(spec, root, NoMemory(), self.guards, self.now_ns, self._walk(spec, root[0]))
         finally:
             self.over(spec)
+
+    def _walk(self, spec: LocationSpec, root_fd: int) -> Inventory:
+        exclude = spec.policy.exclude
+        return scan(
+            root_fd,
+            divide(root_fd, demand_of(spec), self.now_ns).split,
+            trash_names=(TRASH_NAME,),
+            exclude=compile_globs(exclude) if exclude else None,
+            progress=lambda files, size: self.journal.measured(spec, files, size),
+        )
 
 
 def would_free(surveys: Sequence[Survey], now_ns: int) -> dict[str, int]:

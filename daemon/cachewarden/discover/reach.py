@@ -9,7 +9,7 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from cachewarden.mountinfo import Mount, is_network_or_unknown, own_mounts, relative
+from cachewarden.mountinfo import Mount, is_network_or_unknown, own_mounts
 from cachewarden.paths import show
 from cachewarden.tree import ABSENT
 
@@ -35,6 +35,10 @@ class Ways:
     network: bool
     notices: dict[bytes, Notice] = field(default_factory=dict)
     mounts: tuple[Mount, ...] = field(default_factory=own_mounts)
+    _points: dict[bytes, Mount] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._points = {mount.point: mount for mount in self.mounts}  # later ones lie over earlier ones
 
     def directory(self, path: bytes) -> bytes | None:
         """`path` (absolute) as it is called without links, when it is a directory that may be looked at.
@@ -75,19 +79,9 @@ class Ways:
         """Remember once for each path."""
         self.notices.setdefault(path, Notice(path, reason))
 
-    def mount(self, path: bytes) -> Mount | None:
-        """The mount that carries an absolute path without links, by the table alone."""
-        best: Mount | None = None
-        for mount in self.mounts:
-            if relative(path, mount.point) is not None and (
-                best is None or len(mount.point) >= len(best.point)
-            ):
-                best = mount
-        return best
-
     def may_look(self, path: bytes) -> bool:
         """Whether what has this path may be touched at all; the reason is in `notices`."""
-        mount = self.mount(path)
+        mount = self._mount(path)
         if self.network or mount is None or not is_network_or_unknown(mount.fstype):
             return True
         if mount.fstype not in _KERNELS:
@@ -95,6 +89,12 @@ class Ways:
                 mount.point, f"is a network or unknown filesystem ({show(mount.fstype)}) and was left out"
             )
         return False
+
+    def _mount(self, path: bytes) -> Mount | None:
+        """The mount that carries an absolute path without links, by the table alone."""
+        while path not in self._points and path != b"/":
+            path = os.path.dirname(path)
+        return self._points.get(path)
 
     def _is_trusted(self, link: os.stat_result, directory: bytes) -> bool:
         """As `enforce.root` has it: nobody else can have put the link there."""
