@@ -20,6 +20,7 @@ class Claim:
     `SharedClaim.path`s that it uses. `husks` are directories to be removed when this left them
     empty, deepest first. `formerly` is the name that the same thing had when its surroundings were
     others (a revision that is now its repository's only one): what is remembered of it is still true.
+    `quiet` are those of `paths` that are read by whoever only lists what is there: that is no use.
     """
 
     name: bytes
@@ -34,6 +35,7 @@ class Claim:
     shared: tuple[bytes, ...] = ()
     husks: tuple[bytes, ...] = ()
     formerly: bytes | None = None
+    quiet: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,14 @@ class SharedClaim:
     """Data with a path of its own that several claims use: it goes with the last of them.
 
     `companions` go with it, before it (a payload's list of users after it would be a leak for ever).
-    A `kept` one never goes: its users cannot be known for sure.
+    A `kept` one never goes: its users cannot be known for sure. `quiet` as in `Claim`, for all of it.
     """
 
     path: bytes
     companions: tuple[bytes, ...] = ()
     locks: tuple[bytes, ...] = ()
     kept: bool = False
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.clockwatch import Reading
 from cachewarden.enforce.delegation import Delegation
 from cachewarden.enforce.scopes import filesystems, pools
+from cachewarden.enforce.serving import evicting
 from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means, Surveyor
@@ -129,7 +130,7 @@ class Enforcer:
         )
         work = Work(
             survey=found,
-            evictor=evictor,
+            evictor=evicting(evictor, found),
             victims=Victims(found, findings.now_ns),
             location=self._location(found, orders, findings.time, narrow(found)),
             numbers=tuple(range(len(found.facts))),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from cachewarden.enforce.guards import stronger
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.victims import Victims
-from cachewarden.evict import Evictor
+from cachewarden.evict.served import Evicting
 from cachewarden.report import EvictedEntry, FailedEntry, Holder, SparedEntry
 from cachewarden_policies import situation
 from cachewarden_policies.progress import advance, book
@@ -23,7 +23,7 @@ class Work:
     """
 
     survey: Survey
-    evictor: Evictor
+    evictor: Evicting
     victims: Victims
     location: situation.Location
     numbers: tuple[int, ...]

@@ -31,8 +31,9 @@ class Account:
     """One entry: `claim` is an index into the split's claims, `root` (device, inode, owner).
 
     `attributed` is what counts as its own, `own` what the location gets back with it alone, `disk`
-    what the disk gets back. `inner` are the sums of the regions whose use is its use; `whole` of all
-    regions beneath its paths, other claims' too; `listed` adds the inodes with several names there.
+    what the disk gets back. `inner` are the sums of its regions, `read` of those whose reading is its
+    use; `whole` of all regions beneath its paths, other claims' too; `listed` adds the inodes with several
+    names there.
     """
 
     claim: int
@@ -42,9 +43,16 @@ class Account:
     disk: Amount = field(default_factory=Amount)
     listed: Amount = field(default_factory=Amount)
     inner: list[Sums] = field(default_factory=list)
+    read: list[Sums] = field(default_factory=list)
     whole: list[Sums] = field(default_factory=list)
     shares: list[int] = field(default_factory=list)
     obstacle: KeepReason | None = None
+
+    def uses(self, sums: Sums, *, quiet: bool) -> None:
+        """Take the times of one of its regions; `quiet`: that it is read says nothing."""
+        self.inner.append(sums)
+        if not quiet:
+            self.read.append(sums)
 
 
 class Accounts:
@@ -75,6 +83,12 @@ class Accounts:
     def is_kept(self, region: Region) -> bool:
         """Whether a region is shared data that stays when its last user goes."""
         return region.kind is Kind.SHARED and self._split.shared[region.index].kept
+
+    def is_quiet(self, region: Region) -> bool:
+        """Whether a region is read by whoever only lists what is there."""
+        if region.kind is Kind.SHARED:
+            return self._split.shared[region.index].quiet
+        return region.kind is Kind.CLAIM and region.path in self._split.claims[region.index].quiet
 
     def around(self, regions: Regions, number: int) -> set[int]:
         """Positions of the entries that a region lies beneath a path of, its own included."""

@@ -52,7 +52,7 @@ def _book_regions(accounts: Accounts, regions: Regions, tally: Tally) -> None:
         elif owners:
             accounts.goes(owners[0], sums.bytes, sums.files, sums.inodes)
         for position in owners:
-            accounts.entries[position].inner.append(sums)
+            accounts.entries[position].uses(sums, quiet=accounts.is_quiet(region))
         for position in accounts.around(regions, number):
             accounts.entries[position].whole.append(sums)
 
@@ -91,7 +91,7 @@ def entry_of(split: Split, account: Account) -> Entry:
         newest_ns=max((sums.newest_ns for sums in account.whole), default=0),
         mtime_ns=max((sums.mtime_ns for sums in account.inner), default=0),
         ctime_ns=max((sums.ctime_ns for sums in account.inner), default=0),
-        atime_ns=max((sums.atime_ns for sums in account.inner), default=0),
+        atime_ns=max((sums.atime_ns for sums in account.read), default=0),
         obstacle=account.obstacle,
     )
     return Entry(

@@ -72,15 +72,32 @@ class Ollama:
 
 def _models(found: Collector, store: Store, at: bytes) -> None:
     users = Counter(blob for model in store.models.values() for blob in model.blobs)
+    weights = {blob for model in store.models.values() for blob in model.weights}
     for model in store.models.values():
         own = sorted(blob for blob in model.blobs if users[blob] == 1)
         several = tuple(join(at, b"blobs", blob) for blob in sorted(model.blobs) if users[blob] > 1)
         kind, cost, keep = _judged(found, model)
         paths = (*model.paths, *(join(at, b"blobs", blob) for blob in own))
+        # Who lists the models reads every manifest, and the small blobs of each.
+        loud = {join(at, b"blobs", blob) for blob in weights}
         found.claims.append(
-            Claim(paths[0], paths, kind, Ollama.name, cost, keep, shared=several, husks=_husks(model))
+            Claim(
+                paths[0],
+                paths,
+                kind,
+                Ollama.name,
+                cost,
+                keep,
+                shared=several,
+                husks=_husks(model),
+                quiet=tuple(path for path in paths if path not in loud),
+            )
         )
-    found.shared += [SharedClaim(join(at, b"blobs", blob)) for blob in sorted(users) if users[blob] > 1]
+    found.shared += [
+        SharedClaim(join(at, b"blobs", blob), quiet=blob not in weights)
+        for blob in sorted(users)
+        if users[blob] > 1
+    ]
 
 
 def _judged(found: Collector, model: Model) -> tuple[str, Cost, KeepReason | None]:

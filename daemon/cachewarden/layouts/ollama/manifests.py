@@ -11,6 +11,11 @@ from typing import Any
 
 _LIST = "application/vnd.ollama.manifest.list.v2+json"
 _DIGEST = re.compile(r"sha256[:-]([0-9a-fA-F]{64})")
+# Read by whoever lists or shows the models; all other layers are what a model computes with.
+_LISTED = frozenset(
+    f"application/vnd.ollama.image.{each}"
+    for each in ("license", "template", "system", "prompt", "params", "messages", "json")
+)
 _NAMED = re.compile(rb"sha256[:-]([0-9a-fA-F]{64})")
 
 # How much of a manifest is read; the largest on the registry is far below. One that is longer is unclear.
@@ -27,11 +32,13 @@ class Manifest:
     """A manifest as far as it is understood.
 
     `blobs` are the digests (hexadecimal, lower case) that it names anywhere: one too many only makes a blob
-    stay. `references` are those of other manifests. `clear`: it names all that it uses; False also for text
-    that is no manifest. `created`: it may have been made on this machine, so that no registry has it.
+    stay. `weights` are those of them that are read only when the model runs. `references` are those of other
+    manifests. `clear`: it names all that it uses; False also for text that is no manifest. `created`: it may
+    have been made on this machine, so that no registry has it.
     """
 
     blobs: frozenset[bytes] = frozenset()
+    weights: frozenset[bytes] = frozenset()
     references: frozenset[bytes] = frozenset()
     clear: bool = False
     created: bool = False
@@ -52,7 +59,17 @@ def parse(text: bytes, mtime_ns: int) -> Manifest:
     if layers is None:
         return Manifest(blobs, created=True)
     made = any(layer.get("from") for layer in layers) or _may_be_local(text, mtime_ns)
-    return Manifest(blobs, clear=True, created=made)
+    weights = (each["digest"] for each in layers[1:] if each.get("digest") and not _is_listed(each))
+    return Manifest(blobs, frozenset(map(_hexadecimal, weights)), clear=True, created=made)
+
+
+def _is_listed(layer: dict[str, Any]) -> bool:
+    kind = layer.get("mediaType")
+    return isinstance(kind, str) and kind in _LISTED
+
+
+def _hexadecimal(digest: str) -> bytes:
+    return digest[7:].lower().encode()
 
 
 def _may_be_local(text: bytes, mtime_ns: int) -> bool:
@@ -60,7 +77,7 @@ def _may_be_local(text: bytes, mtime_ns: int) -> bool:
 
 
 def _layers(manifest: dict[str, Any]) -> list[dict[str, Any]] | None:
-    """The config and the layers; None when one of them is not what Ollama reads."""
+    """The config, and after it the layers; None when one of them is not what Ollama reads."""
     layers = manifest.get("layers")
     if not isinstance(layers, list) or not layers:
         return None
@@ -92,7 +109,7 @@ def _of_list(children: Any, blobs: frozenset[bytes], *, created: bool) -> Manife
             created = created or not isinstance(child, dict) or _has_source(child)
         else:
             references.add(match[1].lower().encode())
-    return Manifest(blobs, frozenset(references), clear, created)
+    return Manifest(blobs, references=frozenset(references), clear=clear, created=created)
 
 
 def _has_source(manifest: dict[str, Any]) -> bool:

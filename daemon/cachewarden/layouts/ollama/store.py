@@ -24,10 +24,14 @@ _PART = re.compile(rb"(sha256-[0-9a-fA-F]{64}-partial|sha256-\d{1,20})(?:-\d+)?"
 
 @dataclass(slots=True)
 class Model:
-    """One name: the paths of its manifest, and the names (in `blobs`) of all that it uses."""
+    """One name: the paths of its manifest, and the names (in `blobs`) of all that it uses.
+
+    `weights` are those of them that are read when it runs.
+    """
 
     paths: list[bytes] = field(default_factory=list)
     blobs: set[bytes] = field(default_factory=set)
+    weights: set[bytes] = field(default_factory=set)
     clear: bool = True
     created: bool = False
 
@@ -106,13 +110,16 @@ def _add(tree: Tree, at: bytes, store: Store, name: bytes, path: bytes) -> None:
     text, manifest = found
     # A hard link and a copy have the blob that they were made from beside them.
     digests = {*manifest.blobs, hashlib.sha256(text).hexdigest().encode()}
+    weights = set(manifest.weights)
     for reference in manifest.references:
         child = _read(tree, join(at, b"blobs", store.blobs.get(reference, b"sha256-" + reference)))
         if child is None or not child[1].clear or child[1].references:
             model.clear = False
         else:
             digests |= child[1].blobs
+            weights |= child[1].weights
     model.blobs |= {store.blobs[digest] for digest in digests if digest in store.blobs}
+    model.weights |= {store.blobs[digest] for digest in weights if digest in store.blobs}
     model.clear = model.clear and manifest.clear
     model.created = model.created or manifest.created
 

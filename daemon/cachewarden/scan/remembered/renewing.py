@@ -117,7 +117,7 @@ def _account(known: Remembered, tally: Tally, index: int, numbers: list[int]) ->
         if sums is not None:
             for amount in (account.attributed, account.own, account.disk):
                 amount.add(sums.bytes, sums.files, sums.inodes)
-            account.inner.append(sums)
+            account.uses(sums, quiet=known.regions.numbered[number].path in claim.quiet)
             account.whole.append(sums)
     return account
 

@@ -1,0 +1,82 @@
+"""The three questions that we have for an Ollama server (`docs/api.md`, `server/routes.go`).
+
+`GET /api/tags`: what it has, with the digest of each manifest. `GET /api/ps`: what is loaded.
+`DELETE /api/delete`: remove a model, then the layers that no other names.
+"""
+
+import http.client
+import json
+from collections.abc import Iterator
+from typing import Any
+
+_TIMEOUT_SECONDS = 20.0
+_ANSWER_MAX = 16 << 20
+_HOST, _NAMESPACE, _TAG = "registry.ollama.ai", "library", "latest"
+
+
+class ServerError(Exception):
+    """The server does not answer, or not as it should."""
+
+
+class Api:
+    """One server. Every call opens a connection of its own; all raise ServerError."""
+
+    def __init__(self, address: tuple[str, int]) -> None:
+        self._address = address
+
+    def models(self) -> dict[str, str]:
+        """The digest of the manifest (hexadecimal) of each model, by its full name."""
+        return {name: digest for name, digest in self._listed("/api/tags") if digest}
+
+    def loaded(self) -> set[str]:
+        """Full names of the models that are in memory."""
+        return {name for name, _ in self._listed("/api/ps")}
+
+    def delete(self, name: str) -> None:
+        """Remove a model."""
+        # Versions before 0.5 read `name`.
+        self._ask("DELETE", "/api/delete", json.dumps({"model": name, "name": name}))
+
+    def _listed(self, path: str) -> Iterator[tuple[str, str]]:
+        found = _parsed(self._ask("GET", path, None))
+        models = found.get("models") if isinstance(found, dict) else None
+        if not isinstance(models, list | None):
+            raise ServerError(f"{path}: no list of models")
+        for each in models or ():
+            name = each.get("model") or each.get("name") if isinstance(each, dict) else None
+            if not isinstance(name, str):
+                raise ServerError(f"{path}: a model without a name")
+            digest = each.get("digest")
+            yield full_name(name), digest.removeprefix("sha256:") if isinstance(digest, str) else ""
+
+    def _ask(self, method: str, path: str, body: str | None) -> bytes:
+        connection = http.client.HTTPConnection(*self._address, timeout=_TIMEOUT_SECONDS)
+        try:
+            headers = {"Content-Type": "application/json"} if body is not None else {}
+            connection.request(method, path, body, headers)
+            answer = connection.getresponse()
+            text = answer.read(_ANSWER_MAX)
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerError(f"{method} {path}: {error}") from error
+        finally:
+            connection.close()
+        if answer.status != http.client.OK:
+            raise ServerError(f"{method} {path}: status {answer.status}")
+        return text
+
+
+def _parsed(text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ServerError(f"no JSON: {error}") from error
+
+
+def full_name(name: str) -> str:
+    """HOST/NAMESPACE/MODEL:TAG; what Ollama leaves out when it shows a name is put back."""
+    path, colon, tag = name.rpartition(":")
+    if not colon or "/" in tag:
+        path, tag = name, _TAG
+    parts = path.split("/")
+    missing = [_HOST, _NAMESPACE][: max(0, 3 - len(parts))]
+    return f"{'/'.join((*missing, *parts))}:{tag}"

@@ -1,0 +1,292 @@
+"""Models go through the server that keeps them, and by hand where none lives."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.daemon.layout_fixtures import ollama
+from tests.daemon.ollama_server import serving
+from tests.daemon.passes import Field, holding, policy
+
+from cachewarden.evict.served.api import full_name
+from cachewarden.evict.served.servers import parse_host, servers_of
+from cachewarden_policies.policy import DAY, Amount, Limits
+from cachewarden_policies.reasons import KeepReason
+
+LIBRARY = "manifests/registry.ollama.ai/library"
+
+
+@pytest.fixture
+def field(tmp_path):
+    """A store of two models that share a licence; everything in it is old."""
+    field = Field(tmp_path)
+    root = os.fsencode(field.root)
+    for name in (b"llama/8b", b"qwen/latest"):
+        ollama.model(root, ollama.REGISTRY + name, b"weights of " + name, b"licence")
+    age(field.root)
+    return field
+
+
+def age(root: Path, days: int = 40) -> None:
+    """Times long ago; files are made by other processes only."""
+    for here, _, names in os.walk(root):
+        for name in names:
+            path = os.path.join(here, name)
+            then = os.lstat(path).st_mtime - days * 86400
+            if then > 0:
+                os.utime(path, (then, then), follow_symlinks=False)
+
+
+def blobs(field) -> set[str]:
+    """The names in `blobs`."""
+    return set(os.listdir(field.root / "blobs"))
+
+
+def named(*texts: bytes) -> set[str]:
+    """The names of blobs with these contents."""
+    return {ollama.digest(text).replace(":", "-") for text in texts}
+
+
+def keep_one():
+    """A policy under which one of two entries has to go."""
+    return policy(limits=Limits(max_entries=1, target_entries=Amount(absolute=1)))
+
+
+def has(field, name: str) -> bool:
+    """Whether a model has its manifest."""
+    return os.path.lexists(field.root / LIBRARY / name)
+
+
+def test_without_a_server_a_model_goes_by_hand_with_what_only_it_uses(field):
+    """The licence stays for the other one, and the directories of its name go."""
+    report = field.run(policy(evict_all=True, protect=("manifests/registry.ollama.ai/library/qwen/*",)))
+    assert [each.entry for each in report.evicted] == [f"{LIBRARY}/llama/8b".encode()]
+    assert not (field.root / LIBRARY / "llama").exists()
+    config = b"config of weights of qwen/latestlicence"
+    assert blobs(field) == named(b"weights of qwen/latest", b"licence", config)
+
+
+def test_with_a_server_it_goes_through_the_server_which_knows_it_then(field, tmp_path):
+    """The real one lists what it remembers: a store that changed under it is listed wrongly."""
+    with serving(field.root, tmp_path / "server"):
+        report = field.run(keep_one())
+    (gone,) = report.evicted
+    assert gone.freed_bytes > 0
+    assert report.failed == ()
+    assert len(blobs(field)) == 3
+    assert sum(has(field, name) for name in ("llama/8b", "qwen/latest")) == 1
+    assert (tmp_path / "root" / LIBRARY).exists()
+
+
+def test_a_server_deletes_the_last_user_of_a_layer_with_the_layer(field, tmp_path):
+    """Both models in one pass."""
+    with serving(field.root, tmp_path / "server"):
+        report = field.run(policy(evict_all=True))
+    assert len(report.evicted) == 2
+    assert blobs(field) == set()
+
+
+@pytest.mark.parametrize(
+    ("mood", "reason"),
+    [
+        ("refuses", KeepReason.UNKNOWN),
+        ("lies", KeepReason.UNKNOWN),
+        ("other", KeepReason.UNKNOWN),
+        ("nonsense", KeepReason.UNKNOWN),
+    ],
+)
+def test_a_server_that_does_not_do_as_documented_costs_nothing(field, tmp_path, mood, reason):
+    """It refuses, it says yes and does nothing, its model is another version, it is no such server."""
+    before = blobs(field)
+    with serving(field.root, tmp_path / "server", MOOD=mood) as server:
+        report = field.run(policy(evict_all=True))
+    assert report.evicted == ()
+    assert {each.reason for each in report.spared} == {reason}
+    assert {holder.pid for each in report.spared for holder in each.holders} == {server.pid}
+    assert blobs(field) == before
+
+
+def test_a_loaded_model_stays_though_its_file_is_closed(field, tmp_path):
+    """Its weights may be on the GPU alone."""
+    loaded = "registry.ollama.ai/library/llama:8b"
+    with serving(field.root, tmp_path / "server", LOADED=loaded):
+        report = field.run(policy(evict_all=True))
+    assert [each.entry for each in report.evicted] == [f"{LIBRARY}/qwen/latest".encode()]
+    assert [each.reason for each in report.spared] == [KeepReason.IN_USE]
+    assert has(field, "llama/8b")
+
+
+def test_a_model_whose_weights_somebody_has_mapped_is_not_asked_for(field, tmp_path):
+    """A runner that the server does not list; the kernel knows it."""
+    (weights,) = named(b"weights of llama/8b")
+    code = "f = open(sys.argv[1], 'rb'); m = mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ); f.close()"
+    with serving(field.root, tmp_path / "server"), holding(code, str(field.root / "blobs" / weights)):
+        report = field.run(policy(evict_all=True))
+    assert [each.reason for each in report.spared] == [KeepReason.IN_USE]
+    assert has(field, "llama/8b")
+
+
+def test_a_server_that_cannot_be_reached_keeps_its_models(field, tmp_path):
+    """In another network namespace, or listening where it does not say: another one might answer."""
+    with serving(field.root, tmp_path / "server", OLLAMA_HOST="127.0.0.1:9"):
+        report = field.run(policy(evict_all=True))
+    assert report.evicted == ()
+    assert {each.reason for each in report.spared} == {KeepReason.IN_USE}
+
+
+def test_blobs_without_a_model_wait_until_no_server_lives(field, tmp_path):
+    """It may be about to write their manifest."""
+    ollama.blob(os.fsencode(field.root), b"nobody's")
+    age(field.root, 30)
+    field.clock.advance(400 * DAY)
+    rules = policy(evict_all=True, protect=("manifests/**",))
+    with serving(field.root, tmp_path / "server"):
+        field.run(rules)
+        assert named(b"nobody's") <= blobs(field)
+    field.run(rules)
+    assert not named(b"nobody's") & blobs(field)
+
+
+def test_a_server_of_another_store_is_none_of_ours(field, tmp_path):
+    """It keeps other models, and ours go by hand."""
+    other = tmp_path / "other"
+    ollama.model(os.fsencode(other), ollama.REGISTRY + b"x/y", b"x")
+    with serving(other, tmp_path / "server"):
+        report = field.run(policy(evict_all=True))
+    assert len(report.evicted) == 2
+    assert (other / LIBRARY / "x/y").exists()
+
+
+def found_servers(root: Path):
+    """The servers of a store."""
+    fd = os.open(root, os.O_RDONLY)
+    try:
+        return servers_of(fd)
+    finally:
+        os.close(fd)
+
+
+class TestServers:
+    """Who counts as a server of a store."""
+
+    def test_only_the_command_that_serves(self, field, tmp_path):
+        (tmp_path / "run").write_text("import time; print('up', flush=True); time.sleep(60)")
+        environment = {"OLLAMA_MODELS": str(field.root)}
+        child = subprocess.Popen(
+            ["ollama", "run"],
+            executable=sys.executable,
+            cwd=tmp_path,
+            env=environment,
+            stdout=subprocess.PIPE,
+        )
+        try:
+            child.stdout.readline()
+            assert found_servers(field.root).found == ()
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+
+    def test_the_default_directory_is_in_the_home_of_the_process(self, tmp_path):
+        store = tmp_path / "home/.ollama/models"
+        ollama.model(os.fsencode(store), ollama.REGISTRY + b"x/y", b"x")
+        with serving(store, tmp_path / "server", OLLAMA_MODELS="", HOME=str(tmp_path / "home")) as server:
+            (found,) = found_servers(store).found
+        assert found.pid == server.pid
+        assert found.address is not None
+
+    def test_a_directory_is_looked_up_from_where_the_process_stands(self, field, tmp_path):
+        with serving(field.root, tmp_path / "server", OLLAMA_MODELS="../root") as server:
+            assert [each.pid for each in found_servers(field.root).found] == [server.pid]
+
+    def test_one_that_cannot_be_looked_at_makes_it_unknown(self, needs_root, field, tmp_path):
+        with serving(field.root, tmp_path / "server"):
+            fd = os.open(field.root, os.O_RDONLY)
+            child = os.fork()
+            if child == 0:
+                try:
+                    os.setgroups([])
+                    os.setresgid(65534, 65534, 65534)
+                    os.setresuid(65534, 65534, 65534)
+                    os._exit(0 if not servers_of(fd).complete else 1)
+                finally:
+                    os._exit(2)
+            os.close(fd)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    @pytest.mark.parametrize(("mode", "servers"), [(0o755, 0), (0o775, 1)])
+    def test_somebody_who_cannot_write_to_the_store_is_no_server_of_it(
+        self, needs_root, field, tmp_path, mode, servers
+    ):
+        """He could only pretend to be one, to keep everything."""
+        field.root.chmod(mode)
+        (tmp_path / "serve").write_text("echo up; sleep 60")
+        for each in (tmp_path, *tmp_path.parents):
+            if str(each).startswith("/tmp/"):
+                each.chmod(0o755)
+        child = subprocess.Popen(
+            ["ollama", "serve"],
+            executable="/bin/sh",
+            cwd=tmp_path,
+            env={"OLLAMA_MODELS": str(field.root)},
+            user=54_321,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            assert child.stdout.readline() == b"up\n"
+            assert len(found_servers(field.root).found) == servers
+        finally:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+            child.stdout.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        (b"", ("127.0.0.1", 11434)),
+        (b"0.0.0.0", ("127.0.0.1", 11434)),
+        (b"0.0.0.0:8080", ("127.0.0.1", 8080)),
+        (b"http://localhost:8080/", ("127.0.0.1", 8080)),
+        (b"127.0.0.2", ("127.0.0.2", 11434)),
+        (b"[::1]:1234", ("::1", 1234)),
+        (b"[::]:1234", ("::1", 1234)),
+        (b"::1", ("::1", 11434)),
+        (b":9000", ("127.0.0.1", 9000)),
+        (b"example.org:80", None),
+        (b"192.168.0.7:11434", None),
+        (b"localhost:99999", None),
+        (b"localhost:x", None),
+    ],
+)
+def test_addresses_are_read_as_ollama_reads_them_and_only_this_machine_is_asked(text, address):
+    """No name is looked up, nothing is sent to anywhere else."""
+    assert parse_host(text) == address
+
+
+@given(st.binary(max_size=40))
+def test_no_address_crashes_and_none_leads_away(text):
+    """Whatever somebody's environment holds."""
+    found = parse_host(text)
+    assert found is None or (found[0] == "::1" or found[0].startswith("127."))
+
+
+@pytest.mark.parametrize(
+    ("shown", "full"),
+    [
+        ("llama3", "registry.ollama.ai/library/llama3:latest"),
+        ("llama3:8b", "registry.ollama.ai/library/llama3:8b"),
+        ("me/mine:v1", "registry.ollama.ai/me/mine:v1"),
+        ("hf.co/o/r:Q4_K_M", "hf.co/o/r:Q4_K_M"),
+        ("localhost:5000/o/r", "localhost:5000/o/r:latest"),
+    ],
+)
+def test_names_are_made_whole_again(shown, full):
+    """As they are paths of manifests."""
+    assert full_name(shown) == full
