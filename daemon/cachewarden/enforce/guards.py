@@ -55,14 +55,14 @@ class Guards:
 
 def veto_of(
     spec: LocationSpec,
-    mount: Mount,
     entry: Entry,
     facts: situation.Entry,
     guards: Guards,
     *,
     busy: frozenset[bytes],
+    shared: bool,
 ) -> KeepReason | None:
-    """The first hard guard that holds an entry, or None."""
+    """The first hard guard that holds an entry, or None. `shared`: what `is_shared` says of the location."""
     if entry.claim.keep is not None:
         return entry.claim.keep
     if entry.measure.obstacle is not None:
@@ -71,7 +71,7 @@ def veto_of(
         return KeepReason.MOUNTPOINT
     if guards.pins is None or guards.pin_of(spec, entry) is not None:
         return KeepReason.PINNED
-    if is_shared(spec, mount) and not _idle_enough(spec, facts, guards.sure_ns):
+    if shared and not _idle_enough(spec, facts, guards.sure_ns):
         return KeepReason.OTHER_NODE
     return None
 

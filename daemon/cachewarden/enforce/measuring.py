@@ -8,6 +8,7 @@ is still. Whatever is left: a walk over everything, now and then.
 """
 
 from collections.abc import Callable, Collection
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from cachewarden.clock import Clock
@@ -201,12 +202,11 @@ class Measuring:
             return None
         return replace(known, divided=divided, remembered=_with_aside(found, divided))
 
-    def _held(self, key: str, inventory: Inventory) -> set[bytes]:
+    def _held(self, key: str, inventory: Inventory) -> AbstractSet[bytes]:
         """Entries that somebody may be writing to who opened them before."""
         assert self._opens is not None
-        mine = self._opens.for_location(key)
-        mine.drain()
-        return {entry.name for entry in inventory.entries if mine.holds(entry.name)}
+        self._opens.for_location(key).drain()
+        return self._opens.held(key, [entry.name for entry in inventory.entries])
 
     def _progress(self, spec: LocationSpec) -> Progress:
         return lambda files, size: self._journal.measured(spec, files, size)

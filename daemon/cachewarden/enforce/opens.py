@@ -1,6 +1,7 @@
 """What a pass asks of whoever sees opens; the package `openers` has it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Protocol
 
@@ -46,6 +47,9 @@ class Opens(Protocol):
     def for_location(self, key: str) -> LiveOpeners:
         """What eviction asks about one location."""
 
+    def held(self, key: str, entries: Collection[bytes]) -> AbstractSet[bytes]:
+        """Those of some entries that a living process opened, or of which that is not known."""
+
     def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
         """Who opened an entry and still runs, for people."""
 
@@ -89,18 +93,34 @@ def with_openers(survey: Survey, opens: Opens, ledger: Ledger, now_ns: int) -> S
     """
     key = survey.spec.key
     opens.index(key, survey.root_fd, survey.inventory, survey.spec.policy.opener_hold)
-    mine = opens.for_location(key)
-    mine.drain()
+    opens.for_location(key).drain()
     fresh = record_news(ledger, opens, survey.spec, now_ns)
     records = ledger.records(key) if fresh else {}
-    facts = []
-    for entry, fact in zip(survey.inventory.entries, survey.facts, strict=True):
-        known = records.get(fact.name) if fact.name in fresh else None
-        now_known = fact if known is None else _used(survey, entry, fact, known, now_ns)
-        if fact.veto is None and mine.holds(fact.name):
-            now_known = replace(now_known, veto=KeepReason.LIVE_OPENER)
-        facts.append(now_known)
-    return replace(survey, facts=tuple(facts), opens_seen=seen_exactly(opens, key))
+    held = opens.held(key, [fact.name for fact in survey.facts])
+    facts = survey.facts
+    if fresh or held:
+        pairs = zip(survey.inventory.entries, facts, strict=True)
+        facts = tuple(
+            _now_known(survey, entry, fact, records.get(fact.name), held, now_ns)
+            if fact.name in fresh or fact.name in held
+            else fact
+            for entry, fact in pairs
+        )
+    return replace(survey, facts=facts, opens_seen=seen_exactly(opens, key))
+
+
+def _now_known(
+    survey: Survey,
+    entry: Entry,
+    fact: situation.Entry,
+    known: Record | None,
+    held: AbstractSet[bytes],
+    now_ns: int,
+) -> situation.Entry:
+    found = fact if known is None else _used(survey, entry, fact, known, now_ns)
+    if fact.veto is None and fact.name in held:
+        found = replace(found, veto=KeepReason.LIVE_OPENER)
+    return found
 
 
 def _used(survey: Survey, entry: Entry, fact: situation.Entry, known: Record, now_ns: int) -> situation.Entry:

@@ -185,7 +185,7 @@ def _guarded(verdict: Verdict) -> bool:
 
 
 def _wanted(plan: LocationPlan) -> bool:
-    return plan.over_limit or plan.brake or any(verdict.evict for verdict in plan.verdicts)
+    return plan.over_limit or plan.brake or bool(plan.evictions)
 
 
 def _outcome(mine: LocationPlan, *, evicted: bool) -> Outcome:

@@ -7,17 +7,18 @@ the disk; the ledger learns which entries were seen.
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from cachewarden import recency
-from cachewarden.enforce.guards import Guards, lease_trusted, veto_of
+from cachewarden.enforce.guards import lease_trusted
+from cachewarden.enforce.judging import Bench, Judgement, grounds_of, judge
 from cachewarden.enforce.root import open_root
 from cachewarden.errors import LocationUnavailableError
-from cachewarden.inventory import Entry, Inventory
+from cachewarden.inventory import Inventory
 from cachewarden.kernel import statfs
-from cachewarden.ledger import Record, Seen
-from cachewarden.mountinfo import AtimeMode, Mount, atime_mode, mount_of
+from cachewarden.ledger import Seen
+from cachewarden.mountinfo import AtimeMode, Mount, mount_of
 from cachewarden.paths import show
 from cachewarden.spec import LocationSpec
 from cachewarden_policies import situation
@@ -42,7 +43,8 @@ class Memory(Protocol):
 class Survey:
     """One location as it is now. `root_fd` is open as long as the survey is used.
 
-    `facts` are the planner's entries, at the same index as `inventory.entries`.
+    `facts` are the planner's entries, at the same index as `inventory.entries`; `judged` is how they were
+    before anybody was asked who opened what.
     """
 
     spec: LocationSpec
@@ -51,6 +53,7 @@ class Survey:
     space: statfs.Space
     inventory: Inventory
     facts: tuple[situation.Entry, ...]
+    judged: Judgement
     atime_mode: AtimeMode
     lease_trusted: bool
     refetched_bytes: int = 0
@@ -85,8 +88,7 @@ def survey(
     spec: LocationSpec,
     opened_root: tuple[int, Mount],
     memory: Memory,
-    guards: Guards,
-    now_ns: int,
+    bench: Bench,
     inventory: Inventory,
 ) -> Survey:
     """Judge what was measured in the location behind `opened_root`."""
@@ -94,35 +96,23 @@ def survey(
     seen = memory.seen(
         spec,
         [(entry.name, entry.measure.bytes) for entry in inventory.entries],
-        now_ns,
+        bench.now_ns,
         complete=inventory.complete,
         formerly={each.name: each.claim.formerly for each in inventory.entries if each.claim.formerly},
     )
-    mode = atime_mode(mount)
-    busy = guards.busy_below(root_fd)
-    facts, futures = [], 0
-    for entry in inventory.entries:
-        record = seen.records[entry.name]
-        if entry.claim.partial:
-            # It became an entry of its own by being left alone for long: its birthday there is no use of it.
-            record = replace(record, appeared=False)
-        used = recency.last_use(
-            entry.measure, record, atime_mode=mode, ignore_ctime=spec.ignore_ctime, now_ns=now_ns
-        )
-        futures += used.future
-        plain = _facts(spec, entry, used, record, now_ns)
-        facts.append(replace(plain, veto=veto_of(spec, mount, entry, plain, guards, busy=busy)))
+    judged = judge(grounds_of(spec, mount, root_fd, bench.guards), inventory, seen.records, bench)
     return Survey(
         spec=spec,
         root_fd=root_fd,
         mount=mount,
         space=statfs.usage(root_fd),
         inventory=inventory,
-        facts=tuple(facts),
-        atime_mode=mode,
+        facts=judged.facts,
+        judged=judged,
+        atime_mode=judged.grounds.mode,
         lease_trusted=lease_trusted(mount),
         refetched_bytes=seen.refetched_bytes,
-        warnings=tuple(_warnings(inventory, futures)),
+        warnings=tuple(_warnings(inventory, judged.futures)),
     )
 
 
@@ -136,26 +126,3 @@ def _warnings(inventory: Inventory, futures: int) -> Iterator[str]:
             f"{len(inventory.unreadable)} parts could not be read, so that all figures are lower bounds; "
             f"the first is {show(path)}: {os.strerror(number)}"
         )
-
-
-def _facts(
-    spec: LocationSpec, entry: Entry, used: recency.LastUse, record: Record, now_ns: int
-) -> situation.Entry:
-    return situation.Entry(
-        name=entry.name,
-        bytes=entry.measure.bytes,
-        files=entry.measure.files,
-        own_bytes=entry.own_bytes,
-        own_files=entry.own_files,
-        disk_bytes=entry.disk_bytes,
-        disk_inodes=entry.disk_inodes,
-        last_use_ns=used.ns,
-        last_use_source=used.source,
-        changed_ns=recency.changed_ns(entry.measure, ignore_ctime=spec.ignore_ctime, now_ns=now_ns),
-        first_seen_ns=min(record.first_seen_ns, now_ns),
-        cost=entry.claim.cost,
-        owner=entry.owner,
-        partial=entry.claim.partial,
-        stale=entry.claim.stale,
-        shares=entry.shares,
-    )

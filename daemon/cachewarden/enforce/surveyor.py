@@ -12,6 +12,7 @@ from cachewarden.enforce.clockwatch import ClockWatch, Reading
 from cachewarden.enforce.guards import Guards, inuse_complete, lease_trusted
 from cachewarden.enforce.intents import settle
 from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.judging import Bench, Judgement
 from cachewarden.enforce.measures import MeasureFiles
 from cachewarden.enforce.measuring import Measuring, Sources
 from cachewarden.enforce.opens import Opens, record_news, with_openers
@@ -91,6 +92,7 @@ class Surveyor:
     def __init__(self, means: Means) -> None:
         self.means = means
         sources = Sources(means.changes, means.opens, means.measures)
+        self._judged: dict[str, Judgement] = {}
         self.measuring = Measuring(means.clock, means.journal, sources, self._recalled)
 
     @contextmanager
@@ -199,7 +201,9 @@ class Surveyor:
         if opens is not None:
             record_news(self.means.ledger, opens, spec, now_ns)
         inventory = self.measuring.inventory(spec, root[0], min(now_ns, guards.sure_ns))
-        found = survey(spec, root, self.means.ledger, guards, now_ns, inventory)
+        bench = Bench(guards, now_ns, self._judged.get(spec.key))
+        found = survey(spec, root, self.means.ledger, bench, inventory)
+        self._judged[spec.key] = found.judged
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
         return found if opens is None else with_openers(found, opens, self.means.ledger, now_ns)

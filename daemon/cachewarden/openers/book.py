@@ -89,6 +89,10 @@ class Book:
             else:
                 self._forget(entry, process)
 
+    def held(self, boot_ns: int, alive: Alive) -> set[bytes]:
+        """All entries that have a live opener."""
+        return {entry for entry in list(self._pairs) if any(True for _ in self.of(entry, boot_ns, alive))}
+
     def _forget(self, entry: bytes, process: Process) -> None:
         pair = self._pairs[entry].pop(process, None)
         self._unsaved.discard((entry, process))

@@ -8,6 +8,7 @@ feed.recent(key)                        last use, for the ledger
 import os
 import threading
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from cachewarden.clock import Clock
@@ -219,6 +220,19 @@ class OpenerFeed:
             if not located.channel.certain(boot_ns, located.book.hold_ns):
                 return True
             return any(True for _ in located.book.of(entry, boot_ns, alive))
+
+    def held(self, key: str, entries: Collection[bytes]) -> AbstractSet[bytes]:
+        """Those of some entries that `holds` holds, at the cost of those that anybody opened."""
+        located = self._located.get(key)
+        if located is None:
+            return set(entries)
+        asked = set(entries)
+        boot_ns = self._clock.monotonic_ns()
+        with located.channel.lock:
+            if not located.channel.certain(boot_ns, located.book.hold_ns):
+                return asked
+            held = located.book.held(boot_ns, alive)
+        return asked & (held | located.look.unknown) | (asked - located.look.entries)
 
     def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
         """Who holds an entry, for people."""

@@ -9,6 +9,7 @@ import os
 import stat
 import threading
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -148,6 +149,10 @@ class ProcSamples:
             if located is None or entry not in located.entries:
                 return True
             return any(True for _ in located.book.of(entry, self._clock.monotonic_ns(), alive))
+
+    def held(self, key: str, entries: Collection[bytes]) -> AbstractSet[bytes]:
+        """Those of some entries that `holds` holds."""
+        return {entry for entry in entries if self.holds(key, entry)}
 
     def openers(self, key: str, entry: bytes) -> tuple[Holder, ...]:
         """Who holds an entry, for people."""

@@ -1,6 +1,7 @@
 """The best source of live openers for each location: fanotify, and samples of /proc where it sees nothing."""
 
 from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
 
 from cachewarden.clock import Clock
 from cachewarden.inventory import Inventory
@@ -73,6 +74,10 @@ class Openers:
     def for_location(self, key: str) -> OpenersOf:
         """What eviction asks about one location. One that was not indexed is held, all of it."""
         return self._source(key).for_location(key)
+
+    def held(self, key: str, entries: Collection[bytes]) -> AbstractSet[bytes]:
+        """Those of some entries that a living process opened, or of which that is not known."""
+        return self._source(key).held(key, entries)
 
     def form(self, key: str) -> Form:
         """How well opens are seen in a location."""
