@@ -1,9 +1,9 @@
 """One look at a location: which directories and files its entries consist of, and to whom each belongs."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cachewarden.inventory import Inventory
+from cachewarden.inventory import Entry, Inventory
 from cachewarden.mountinfo import Mount
 from cachewarden.openers.elsewhere import Where
 from cachewarden.openers.grounds import Ground, Marker, Stamp, Surveyor, settled, stamp_of
@@ -19,13 +19,27 @@ Owned = list[tuple[Ground, tuple[bytes, ...]]]  # with the names of entries
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a location consisted of. `unknown` are entries of which a part could not be looked at."""
+    """What a location consisted of. `unknown` are entries of which a part could not be looked at.
+
+    `measured` are the entries that were looked at, `settled`: that nothing but another measure of them can
+    make another look necessary.
+    """
 
     entries: frozenset[bytes] = frozenset()
     unknown: frozenset[bytes] = frozenset()
     places: Mapping[bytes, Place] = field(default_factory=dict)
     grounds: Mapping[bytes, tuple[Stamp, Ground, bool]] = field(default_factory=dict)
     shared: Owned = field(default_factory=list)
+    measured: tuple[Entry, ...] = ()
+    settled: bool = False
+
+    def sure(self) -> set[int]:
+        """Which entries, as objects, need not be looked at again while they are what was measured."""
+        return {
+            id(entry)
+            for entry in self.measured
+            if (known := self.grounds.get(entry.name)) is not None and known[2] and not known[1].files
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +54,37 @@ class Site:
 
 def look(site: Site, inventory: Inventory, marker: Marker, last: Look) -> Look:
     """Look at every entry that changed since the `last` look. Raises OSError where a mark was refused."""
+    if last.settled and last.measured is inventory.entries:
+        return last
     shares = [share for share in inventory.shares if share.claim is not None]
     apart = {path for entry in inventory.entries for path in entry.claim.paths}
     apart |= {share.claim.path for share in shares if share.claim is not None}
     surveyor = Surveyor(site.root_fd, marker, apart, counts_links=site.mount.fstype in _COUNTS_LINKS)
     grounds: dict[bytes, tuple[Stamp, Ground, bool]] = {}
     shared: Owned = []
+    sure = last.sure()
     try:
         for entry in inventory.entries:
+            if id(entry) in sure:  # `last` holds it, so that no other object has its id
+                grounds[entry.name] = last.grounds[entry.name]
+                continue
             stamp = stamp_of(entry)
             known = last.grounds.get(entry.name)
             usable = known is not None and known[0] == stamp and known[2]
             if known is None or not usable or not surveyor.still(entry.claim.paths, known[1]):
-                ground = surveyor.of(path for path in entry.claim.paths if path not in entry.claim.quiet)
+                ground = surveyor.of(entry.claim.paths)
                 known = (stamp, ground, ground.complete and settled(entry, site.now_ns))
             grounds[entry.name] = known
         for share in shares:
-            if share.claim is not None and not share.claim.quiet:
+            if share.claim is not None:
                 owners = tuple(inventory.entries[owner].name for owner in share.owners)
                 shared.append((surveyor.of((share.claim.path, *share.claim.companions)), owners))
     finally:
         surveyor.close()
+    finished = not shared and all(usable and not ground.files for _, ground, usable in grounds.values())
     if grounds == last.grounds and shared == last.shared:
-        return last  # the same object: who has its places already has nothing to do
+        # The same places, as an object: who has them already has nothing to do.
+        return replace(last, grounds=grounds, measured=inventory.entries, settled=finished)
     owned = [(ground, (name,)) for name, (_, ground, _) in grounds.items()] + shared
     return Look(
         entries=frozenset(grounds),
@@ -70,6 +92,8 @@ def look(site: Site, inventory: Inventory, marker: Marker, last: Look) -> Look:
         places=places(site.key, _directories(owned), _files(owned)),
         grounds=grounds,
         shared=shared,
+        measured=inventory.entries,
+        settled=finished,
     )
 
 
