@@ -62,6 +62,37 @@ def subvolume(tmp_path, point):
     return mounted(tmp_path / "sub", "-o", "loop,subvol=sub", tmp_path / "image")
 
 
+def inode_again(place, inode):
+    """A directory made in `place` that has this inode number; None where numbers do not come again."""
+    for number in range(300):
+        (place / f"d{number}").mkdir()
+        if (place / f"d{number}").stat().st_ino == inode:
+            return place / f"d{number}"
+    return None
+
+
+@pytest.mark.parametrize("kind", ["tmpfs", *DISKS])
+def test_a_directory_that_gets_the_inode_number_of_a_gone_one_is_not_taken_for_it(tmp_path, kind):
+    """A handle names the generation too, also while nobody has looked again."""
+    with disk(tmp_path, kind) as point:
+        top = point / "top" if kind == "ext4" else point  # it gives a free number to who is near
+        root, outside = top / "cache", top / "outside"
+        fill(root, *(f"e{number}/1.bin" for number in range(20)))  # XFS gives back what is empty as a whole
+        fill(root, "a/1.bin", "b/1.bin", "flat.bin")
+        outside.mkdir()
+        inode = (root / "a").stat().st_ino
+        with feeding(root) as site:
+            run("rm", "-r", root / "a")
+            os.sync()  # it frees inodes in the background
+            again = inode_again(outside, inode)
+            assert (again is None) == (kind in ("tmpfs", "btrfs"))  # these count on
+            fill(again or outside, "1.bin")
+            with Program(OPEN_AND_CLOSE, (again or outside) / "1.bin", root / "b/1.bin") as reader:
+                assert site.pids("b") == {reader.pid}
+                assert site.pids("a") == set()
+                assert b"a" not in site.feed.recent(KEY)
+
+
 def test_a_btrfs_subvolume_is_watched_by_way_of_the_top_where_that_is_mounted(tmp_path):
     with disk(tmp_path, "btrfs") as point, subvolume(tmp_path, point) as root:
         fill(root, "a/1.bin")
