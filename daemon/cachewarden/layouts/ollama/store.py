@@ -56,7 +56,8 @@ def is_store(tree: Tree, at: bytes) -> bool:
     blobs = tree.listing(join(at, b"blobs"))
     if any(name.startswith(b"sha256-") for name in blobs):
         return True
-    return any(next(_names(tree, join(at, root)), None) is not None for root in ROOTS if root in listing)
+    named = (name for root in ROOTS if root in listing for name, _ in _names(tree, join(at, root)))
+    return any(name is not None for name in named)
 
 
 def read_store(tree: Tree, at: bytes) -> Store:
