@@ -21,6 +21,7 @@ class Claim:
     empty, deepest first. `formerly` is the name that the same thing had when its surroundings were
     others (a revision that is now its repository's only one): what is remembered of it is still true.
     `quiet` are those of `paths` that are read by whoever only lists what is there: that is no use.
+    While a living process opened one entry of a `series`, none of that series goes.
     """
 
     name: bytes
@@ -36,6 +37,7 @@ class Claim:
     husks: tuple[bytes, ...] = ()
     formerly: bytes | None = None
     quiet: tuple[bytes, ...] = ()
+    series: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

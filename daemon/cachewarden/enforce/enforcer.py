@@ -11,6 +11,7 @@ from cachewarden.enforce.circumstances import Mood, circumstances
 from cachewarden.enforce.clockwatch import Reading
 from cachewarden.enforce.delegation import Delegation
 from cachewarden.enforce.scopes import filesystems, pools
+from cachewarden.enforce.series import InSeries
 from cachewarden.enforce.serving import evicting
 from cachewarden.enforce.sightings import in_use_at_sight
 from cachewarden.enforce.survey import Survey
@@ -141,7 +142,9 @@ class Enforcer:
         return work
 
     def _openers(self, found: Survey) -> LiveOpeners | None:
-        return None if self.means.opens is None else self.means.opens.for_location(found.spec.key)
+        if self.means.opens is None:
+            return None
+        return InSeries(self.means.opens.for_location(found.spec.key), found.inventory)
 
     def _location(
         self, found: Survey, orders: Orders, time: Reading, more: Mapping[int, KeepReason]

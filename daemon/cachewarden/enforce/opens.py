@@ -5,6 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from typing import Protocol
 
+from cachewarden.enforce.series import with_series
 from cachewarden.enforce.survey import Survey
 from cachewarden.evict import LiveOpeners
 from cachewarden.inventory import Entry, Inventory
@@ -96,7 +97,7 @@ def with_openers(survey: Survey, opens: Opens, ledger: Ledger, now_ns: int) -> S
     opens.for_location(key).drain()
     fresh = record_news(ledger, opens, survey.spec, now_ns)
     records = ledger.records(key) if fresh else {}
-    held = opens.held(key, [fact.name for fact in survey.facts])
+    held = with_series(opens.held(key, [fact.name for fact in survey.facts]), survey.inventory)
     facts = survey.facts
     if fresh or held:
         pairs = zip(survey.inventory.entries, facts, strict=True)

@@ -160,12 +160,23 @@ def _shaped(tree: Tree, path: bytes, context: Context, shape: Shape, listing: Li
     if shape is Shape.CHECKPOINT:
         there = tree.stat(path)
         mtime_ns = there.st_mtime_ns if there is not None else context.now_ns
-        found.checkpoints.append(Checkpoint(path, mtime_ns))
+        checkpoint = Checkpoint(path, mtime_ns)
+        found.checkpoints.append(checkpoint)
+        claim = replace(claim, series=checkpoint.series, husks=_of_the_run(path))
     if claim.keep is None:
         # Somebody trains into the folder that he offloads to: going whole, it would take that along.
         claim = replace(claim, keep=keep_for(tree, path))
     found.claims.append(claim)
     return found
+
+
+def _of_the_run(path: bytes) -> tuple[bytes, ...]:
+    """The directory of a checkpoint's series, and that of the run: who stands in one of them trains there.
+
+    They never become empty: of each series the newest stays.
+    """
+    series = path.rpartition(b"/")[0]
+    return tuple(each for each in (series, series.rpartition(b"/")[0]) if each)
 
 
 def _loose_files(tree: Tree, at: bytes, listing: Listing, rest: Rest, found: Survey) -> None:
