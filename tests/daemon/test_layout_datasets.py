@@ -114,7 +114,7 @@ class TestCost:
         ],
     )
     def test_names_are_compared_as_the_builder_writes_them(self, root, repo, name):
-        put(root + b"/datasets/_x_datasets_0.0.0_" + HASH + b".lock", b"")
+        put(root + b"/datasets/_x_" + name + b"_default_0.0.0_" + HASH + b".lock", b"")
         prepared(root + b"/datasets/" + name + b"/default/0.0.0/" + HASH)
         hub_copy(root, 1000, repo)
         assert cost(root, name + b"/default/0.0.0/" + HASH) is Cost.REBUILD

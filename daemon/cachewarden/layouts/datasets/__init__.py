@@ -15,11 +15,11 @@ from cachewarden.layouts.datasets.names import (
     INCOMPLETE,
     LOCK,
     Listing,
+    candidates,
     is_downloads,
     is_hash,
     is_prepared,
     is_saved,
-    promises,
 )
 from cachewarden.layouts.datasets.prepared import Cache, claim_incomplete, claim_prepared
 from cachewarden.layouts.datasets.source import Sources
@@ -77,11 +77,9 @@ class DatasetsLayout:
         listing = tree.listing(at)
         if is_downloads(listing):
             return True
-        if not promises(listing):
-            return False
         if listing.get(DOWNLOADS) == stat.S_IFDIR and is_downloads(tree.listing(join(at, DOWNLOADS))):
             return True
-        return any(_holds_prepared(tree, join(at, name), 1) for name in directories(listing))
+        return any(_holds_prepared(tree, join(at, name), 1) for name in candidates(listing))
 
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """Claims of all datasets, downloads and archives below `at`."""

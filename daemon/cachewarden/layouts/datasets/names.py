@@ -26,6 +26,7 @@ _DATA = re.compile(rb".*\.(arrow|parquet)", re.DOTALL)
 _BESIDE = frozenset({INFO, b"LICENSE", b"README.md"})
 _SAVED = (b"state.json", b"dataset_dict.json")
 _NAMESPACE = b"___"
+_LOCKS_ASKED = 100  # one is enough where it is a datasets cache
 # Those of `packaged_modules` that name the directory of what was prepared from files, or by a function.
 _BUILDERS = frozenset(
     {b"arrow", b"audiofolder", b"csv", b"generator", b"imagefolder", b"json", b"pandas", b"parquet"}
@@ -64,11 +65,14 @@ def is_downloads(listing: Listing) -> bool:
     return any(HASHED.fullmatch(name) and name + b".json" in listing for name in files(listing))
 
 
-def promises(listing: Listing) -> bool:
-    """Whether the names alone let one expect a datasets cache: then it is worth a look inside.
+def candidates(listing: Listing) -> list[bytes]:
+    """Names of the directories that, by the names alone, may hold prepared datasets: worth a look inside.
 
-    The builder leaves a lock at the top for each directory that it prepares, but people tidy those away.
+    A builder leaves a lock at the top for each directory that it prepares, but people tidy those away.
     """
-    return any(
-        name in _BUILDERS or name == DOWNLOADS or _NAMESPACE in name for name in directories(listing)
-    ) or any(_LOCK_OF_PATH.fullmatch(name) for name in files(listing))
+    locks = [name for name in files(listing) if _LOCK_OF_PATH.fullmatch(name)][:_LOCKS_ASKED]
+    return [
+        name
+        for name in directories(listing)
+        if name in _BUILDERS or _NAMESPACE in name or any(b"_" + name + b"_" in lock for lock in locks)
+    ]
