@@ -1,7 +1,7 @@
 # The same few commands for people and for CI. `make` alone lists them.
 PYTHON ?= python3
 # In parallel, because most of the time goes into processes that wait for each other.
-PYTEST_ARGS ?= -n auto
+PYTEST_ARGS ?= -n auto --dist loadgroup
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 

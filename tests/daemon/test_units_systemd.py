@@ -83,7 +83,7 @@ def test_it_is_started_checked_reloaded_and_left_alone_when_misconfigured(scope)
     unit = settings(scope)
     command = "/usr/bin/cachewarden" + (" --user" if scope == "user" else "")
     assert unit["Type"] == "notify"
-    assert unit["ExecStartPre"] == f"{command} config check"
+    assert unit["ExecStartPre"] == f"-{command} config check"
     assert unit["ExecStart"] == f"{command} run"
     assert unit["ExecReload"] == "kill -HUP $MAINPID"
     assert unit["RestartPreventExitStatus"] == "2"

@@ -14,6 +14,9 @@ from pathlib import Path
 import pytest
 from tests.system.command import Warden, free_port
 
+# One Prometheus for all of them.
+pytestmark = pytest.mark.xdist_group("prometheus")
+
 ROOT = Path(__file__).parents[2]
 BOARDS = sorted((ROOT / "grafana").glob("*.json"))
 MIB = 1 << 20

@@ -5,14 +5,15 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from typing import Any, Literal, TextIO, cast
 
 import structlog
 from structlog.typing import FilteringBoundLogger, Processor
 
 from cachewarden.logs.clean import clean, one_line
-from cachewarden.logs.sink import PRIORITIES, Sink, is_journal
+from cachewarden.logs.journal import Journal
+from cachewarden.logs.sink import Sink, is_journal
 
 Logger = FilteringBoundLogger
 LogFormat = Literal["auto", "text", "json"]
@@ -23,17 +24,17 @@ _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 def configure(log_format: LogFormat = "auto", level: str = "info", stream: TextIO | None = None) -> None:
     """Set up logging; may be called again, after a reload.
 
-    auto: colours on a terminal, key=value elsewhere. text: key=value. json: one object per line.
+    auto and text: key=value, with colours on a terminal for auto; the journal gets the fields besides.
+    json: one object per line.
     `stream` is standard error unless given. Raises ValueError for a level that is none.
     """
     if level not in _LEVELS:
         raise ValueError(f"not a log level: {level}; the levels are {', '.join(_LEVELS)}")
     stream = sys.stderr if stream is None else stream
-    sink = Sink(stream)
     structlog.configure(
         processors=_processors(log_format, stream),
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=lambda *_: _Line(sink),
+        logger_factory=_factory(log_format, stream),
         # Not cached: loggers are made when modules are loaded, and must follow a reload.
         cache_logger_on_first_use=False,
     )
@@ -55,7 +56,7 @@ def _processors(log_format: LogFormat, stream: TextIO) -> list[Processor]:
     common += [_traceback_in_one_value, _clean]
     if log_format == "json":
         return [*common, _json]
-    return [*common, _key_values_for_journal if journal else _key_values]
+    return [*common, _for_journal if journal else _key_values]
 
 
 def _clean(_: object, __: str, event: _Event) -> _Event:
@@ -117,8 +118,17 @@ def _quoted(value: Any) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
-def _key_values_for_journal(logger: object, method: str, event: _Event) -> str:
-    return f"<{PRIORITIES.get(event.get('level', ''), 6)}>{_key_values(logger, method, event)}"
+def _for_journal(_: object, __: str, event: _Event) -> tuple[tuple[str, dict[str, str]], dict[str, Any]]:
+    """The arguments of `Journal.write`: what people read begins with the event, and needs no level."""
+    rest = {key: value for key, value in event.items() if key not in ("event", "level")}
+    text = " ".join([str(event.get("event", "")), *(f"{_key(k)}={_quoted(v)}" for k, v in rest.items())])
+    return (text, {key: _bare(value) for key, value in event.items()}), {}
+
+
+def _bare(value: Any) -> str:
+    if value is None or isinstance(value, bool):
+        return _quoted(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 _pretty = structlog.dev.ConsoleRenderer(colors=True, timestamp_key="time", sort_keys=False)
@@ -128,12 +138,20 @@ def _console(logger: Any, method: str, event: _Event) -> str:
     return str(_pretty(logger, method, event))
 
 
-class _Line:
-    """What structlog hands a rendered line to: one method for each level."""
+class _Writer:
+    """What structlog hands a rendered event to: one method for each level."""
 
-    def __init__(self, sink: Sink) -> None:
-        self.debug = self.info = self.warning = self.error = self.critical = self.exception = sink.write
-        self.msg = self.warn = self.fatal = sink.write
+    def __init__(self, write: Callable[..., None]) -> None:
+        self.debug = self.info = self.warning = self.error = self.critical = self.exception = write
+        self.msg = self.warn = self.fatal = write
+
+
+def _factory(log_format: LogFormat, stream: TextIO) -> Callable[..., _Writer]:
+    sink = Sink(stream)
+    write: Callable[..., None] = sink.write
+    if log_format != "json" and is_journal(stream, os.environ):
+        write = Journal(sink).write
+    return lambda *_: _Writer(write)
 
 
 class _Adopting(logging.Handler):

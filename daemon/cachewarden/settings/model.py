@@ -56,7 +56,7 @@ class DaemonKeys(Keys):
     enforce: kind.Flag = key(True, "false: report only, nothing is evicted.")
     ignore_processes: kind.Texts = key(_SHELL, "Names (globs) of processes whose looks are no use.")
     log_format: Literal["auto", "text", "json"] = key(
-        "auto", "auto: JSON to the journal, text to a terminal."
+        "auto", "auto: fields to the journal, colours on a terminal; text; json: one object per line."
     )
     audit_file: kind.Absolute | None = key(None, "A file that gets one JSON line for each eviction.")
     metrics_users: kind.Flag = key(False, "Names of users, and how much is theirs, on the metrics page.")

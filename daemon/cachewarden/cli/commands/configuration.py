@@ -1,7 +1,7 @@
 """`config check`, `config show`, `config schema`: they read files and scan nothing."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import typer
 
@@ -9,7 +9,8 @@ from cachewarden.cli.blocks import Block, good, line, warn
 from cachewarden.cli.face import Face, face_of
 from cachewarden.cli.words import plural
 from cachewarden.paths import show
-from cachewarden.settings import Settings, load, schema, territory
+from cachewarden.service.lookout import Lookout
+from cachewarden.settings import Settings, load, schema
 from cachewarden.settings import show as as_toml
 from cachewarden.spec import Territory
 
@@ -27,6 +28,9 @@ _SCHEMA = """\b
 Examples:
   cachewarden config schema > cachewarden.schema.json
 """
+
+
+_WAIT_SECONDS = 3.0
 
 
 def register(app: typer.Typer) -> None:
@@ -48,7 +52,10 @@ def check(ctx: typer.Context) -> None:
     """
     face = face_of(ctx)
     settings = _load(face)
-    face.screen.show([*_checked(settings, territory(settings))])
+    # The service is started only after this: a mount that does not answer must not hold back the others.
+    lookout = Lookout(settings)
+    land = lookout.look(_WAIT_SECONDS)
+    face.screen.show([*_checked(settings, land, lookout.hung)])
 
 
 def show_configuration(ctx: typer.Context) -> None:
@@ -67,7 +74,7 @@ def _load(face: Face) -> Settings:
     return load(files, environ=os.environ, user=face.user)
 
 
-def _checked(settings: Settings, land: Territory) -> Iterator[Block]:
+def _checked(settings: Settings, land: Territory, hung: Sequence[str]) -> Iterator[Block]:
     there, missing, refused = len(land.locations), len(land.missing), len(land.refused)
     counts = [f"{there} there"]
     counts += [f"{missing} missing"] if missing else []
@@ -83,6 +90,8 @@ def _checked(settings: Settings, land: Territory) -> Iterator[Block]:
         yield line(f"read {source}", indent=1)
     for warning in settings.warnings:
         yield line(warn("Warning: "), warning)
+    for name in hung:
+        yield line(warn("Warning: "), f"{name}: its filesystem does not answer")
     for spec in land.missing:
         yield line(f"{spec.name}: {show(spec.path)} is not there yet")
     for each in land.refused:
