@@ -150,14 +150,19 @@ class Roster:
         return keys
 
     def _exact_keys(self, rows: Sequence[int], order: Order) -> list[int]:
-        won = [self._won_bytes(row) for row in rows] if order is Order.CHEAPEST else ()
-        return order_keys([self.entries[row] for row in rows], order, self.now_ns, won)
+        entries = [self.entries[row] for row in rows]
+        if order is not Order.CHEAPEST:
+            return order_keys(entries, order, self.now_ns)
+        won = [entry.own_bytes for entry in entries]
+        for place, row in enumerate(rows):
+            if row in self.share_rows:
+                won[place] += self._shared_bytes(row)
+        return order_keys(entries, order, self.now_ns, won)
 
-    def _won_bytes(self, row: int) -> int:
-        """What a location loses with a row, where those that share data win equal parts of it.
+    def _shared_bytes(self, row: int) -> int:
+        """A row's part of the data that it shares: all who share it win equal parts.
 
-        Not `bytes`, in which the first of them by name has it all.
+        In an entry's `bytes` the first of them by name has it all.
         """
-        shares = (self.shares[share_row] for share_row in self.share_rows.get(row, ()))
-        parts = (share.bytes // len(share.owners) for share in shares if not share.kept)
-        return self.entries[row].own_bytes + sum(parts)
+        shares = (self.shares[share_row] for share_row in self.share_rows[row])
+        return sum(share.bytes // len(share.owners) for share in shares if not share.kept)

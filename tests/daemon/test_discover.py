@@ -196,6 +196,7 @@ class TestLive:
             b"1 0 8:1 / / rw - ext4 /dev/sda rw\n"
             b"2 1 8:2 / /data rw - xfs /dev/sdb rw\n"
             b"3 2 8:3 / /data/over rw - xfs /dev/sdc rw\n"
+            b"4 1 0:50 / /run/containers/1/merged rw - overlay overlay rw,lowerdir=/l\n"
         )
         theirs = parse(
             b"20 10 0:50 / / rw - overlay overlay rw,lowerdir=/l\n"
@@ -205,7 +206,7 @@ class TestLive:
         )
         lens = Lens(theirs, ours)
         assert lens.here(b"/root/.cache/huggingface/hub") == b"/data/models/hub"
-        assert lens.here(b"/root/.triton/cache") is None  # the container's own
+        assert lens.here(b"/root/.triton/cache") is None  # goes with the container
         assert lens.here(b"/hidden/x") is None  # something of ours is mounted over it
         assert lens.here(b"/elsewhere") is None  # we have it nowhere
         assert Lens().here(b"/x") == b"/x"
@@ -280,7 +281,7 @@ class TestPlaces:
 
     def test_an_empty_cache_is_not_proposed(self, home):
         (home / ".cache" / "whisper").mkdir(parents=True)
-        assert mine(found_in(home), home)[b".cache/whisper"].reason == "there is no entry in it"
+        assert mine(found_in(home), home)[b".cache/whisper"].reason == "there is nothing in it that may go"
 
     def test_the_home_itself_is_never_a_place(self, home):
         repository(os.fsencode(home))

@@ -24,7 +24,7 @@ def objection(place: Place, layout: str, claims: Sequence[Claim]) -> str | None:
     may be nothing else, unless its tool is known to keep independent files: it may be a disk's top.
     """
     if not claims:
-        return "there is no entry in it"
+        return "there is nothing in it that may go"
     expendable = [claim for claim in claims if claim.keep in (None, KeepReason.PARTIAL, KeepReason.IN_USE)]
     if not expendable:
         return "its layout protects everything in it"

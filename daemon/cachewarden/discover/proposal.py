@@ -68,7 +68,8 @@ def _lines(patterns: Sequence[str]) -> str:
 
 def _told(places: Sequence[Found]) -> str:
     titles = (
-        ", ".join(dict.fromkeys(title for place in places for title in place.titles)) or "recognised parts"
+        ", ".join(dict.fromkeys(title for place in places for title in place.titles))
+        or "folders called .accelerate"
     )
     size = format_size(sum(place.bytes for place in places))
     count = f"{len(places)} places" if len(places) > 1 else "1 place"
