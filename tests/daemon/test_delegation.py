@@ -3,7 +3,7 @@
 import os
 import pwd
 import shutil
-import stat
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tests.daemon.passes import MIB, Field, limit, policy
 
-from cachewarden.enforce.enforcer import Enforcer
+from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.evict.tools import Account, RefusedError, ToolsCache, account_of, prune
 from cachewarden.evict.tools.account import SYSTEM, find_executable, owner_of
 from cachewarden.evict.tools.child import run
@@ -19,6 +19,14 @@ from cachewarden.evict.tools.commands import command_for
 from cachewarden_policies.reasons import Outcome
 
 NOBODY = pwd.getpwnam("nobody")
+
+
+@pytest.fixture
+def place():
+    """A directory on a way that everybody may go; that of pytest is closed again whenever one starts."""
+    with tempfile.TemporaryDirectory(prefix="cachewarden-user-") as path:
+        os.chmod(path, 0o755)
+        yield Path(path)
 
 
 def script(path: Path, text: str, mode: int = 0o755, uid: int | None = None) -> Path:
@@ -110,14 +118,11 @@ class TestTheExecutable:
 class TestTheChild:
     """What a tool gets to see, and how long it may take."""
 
-    def test_it_runs_as_the_owner_with_his_groups_and_a_clean_environment(self, needs_root, tmp_path):
-        tool = script(tmp_path / "tool", "id -u; id -g; id -G; pwd; env; cat /proc/self/status; umask; cat")
+    def test_it_runs_as_the_owner_with_his_groups_and_a_clean_environment(self, needs_root, place):
+        tool = script(place / "tool", "id -u; id -g; id -G; pwd; env; cat /proc/self/status; umask; cat")
         os.environ["SECRET"] = "of the service"
         try:
             owner = Account(NOBODY.pw_uid, NOBODY.pw_gid, "nobody", "/nonexistent", (NOBODY.pw_gid, 50_001))
-            for each in (tmp_path, *tmp_path.parents):
-                if str(each).startswith("/tmp/"):
-                    each.chmod(0o755)
             ran = run([str(tool)], {"CACHE": "here"}, owner, 30, lambda: False)
         finally:
             del os.environ["SECRET"]
@@ -237,6 +242,12 @@ class TestAPass:
         self.run(field, limit(6, 4), delegate=True, enforce=False)
         assert not self.calls.exists()
 
+    @pytest.mark.parametrize("orders", [Orders(tools=False), Orders(only="another"), Orders(requested=True)])
+    def test_a_pass_about_something_else_runs_nothing(self, field, orders):
+        """`apply`, a pass over another location, `evict PATH`."""
+        field.run(policy(limits=limit(6, 4)), orders, delegate=True)
+        assert not self.calls.exists()
+
     def test_a_tool_that_does_not_help_is_not_asked_again_at_once(self, field, tmp_path):
         script(tmp_path / "home/.local/bin/ccache", f"echo x >> {tmp_path}/calls; exit 1")
         for _ in range(3):
@@ -260,10 +271,7 @@ class TestAPass:
 
 
 def real_user_cache(base: Path) -> tuple[Path, int]:
-    """A directory for a cache that `nobody` (or whoever runs this) owns, on a way that he can go."""
-    for each in (base, *base.parents):
-        if str(each).startswith("/tmp/"):
-            each.chmod(each.stat().st_mode | stat.S_IXOTH | stat.S_IROTH)
+    """A directory for a cache that `nobody` (or whoever runs this) owns."""
     root = base / "cache"
     root.mkdir()
     return root, NOBODY.pw_uid if os.geteuid() == 0 else os.geteuid()
@@ -276,11 +284,11 @@ def give(root: Path, uid: int) -> None:
             os.chown(each, uid, -1, follow_symlinks=False)
 
 
-def test_the_real_pip_purges_a_cache_as_its_owner(tmp_path):
+def test_the_real_pip_purges_a_cache_as_its_owner(place):
     """Not as root, and nothing but the cache that was named."""
     if shutil.which("pip3", path=":".join(SYSTEM)) is None:
         pytest.skip("the system has no pip")
-    root, uid = real_user_cache(tmp_path)
+    root, uid = real_user_cache(place)
     for name in ("http-v2/a/b/c/d/e/abcde", "http-v2/a/b/c/d/e/abcde.body", "http/a/b/c/d/e/abcde"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_bytes(b"x" * 4096)
@@ -295,11 +303,11 @@ def test_the_real_pip_purges_a_cache_as_its_owner(tmp_path):
     assert all(each.stat().st_uid == uid for each in root.rglob("*"))
 
 
-def test_the_real_ccache_cleans_up_to_the_target(tmp_path):
+def test_the_real_ccache_cleans_up_to_the_target(place):
     """In its own order, with its sums right afterwards."""
     if shutil.which("ccache", path=":".join(SYSTEM)) is None:
         pytest.skip("the system has no ccache")
-    root, uid = real_user_cache(tmp_path)
+    root, uid = real_user_cache(place)
     for number in range(64):
         here = root / f"{number % 16:x}" / f"{number // 16:x}"
         here.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
 """Having other tools prune their caches, for locations that say `delegate = true`."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cachewarden.enforce.surveyor import Means
@@ -44,16 +44,17 @@ class Delegation:
             ran = prune(cache, stop, self.accounts)
         except (RefusedError, OSError) as error:
             means.journal.notice(f"{spec.name}: not delegated to {layout}: {error}")
-            self.learn(means, work)
+            self.learn(means, [work])
             return False
         means.journal.notice(f"{spec.name}: {ran.sentence}")
         work.pruned = True
         return True
 
-    def learn(self, means: Means, work: Work) -> None:
-        """How large the cache is after its tool was asked."""
+    def learn(self, means: Means, works: Sequence[Work]) -> None:
+        """How large these caches are after their tools were asked."""
+        now_ns = means.clock.monotonic_ns()
         with self._lock:
-            self._asked[work.key] = (work.location.usage_bytes, means.clock.monotonic_ns())
+            self._asked |= {work.key: (work.location.usage_bytes, now_ns) for work in works}
 
     def _too_soon(self, key: str, usage_bytes: int, now_ns: int) -> bool:
         with self._lock:

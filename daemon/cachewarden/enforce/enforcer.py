@@ -33,11 +33,6 @@ _BUSY = frozenset({KeepReason.IN_USE, KeepReason.LIVE_OPENER})
 Narrow = Callable[[Survey], Mapping[int, KeepReason]]
 
 
-def nothing_more(_: Survey) -> Mapping[int, KeepReason]:
-    """A pass that may do all that its plan says."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a pass is asked to do. `wait_ns` for locks, `requested_free` bytes by `once --free`."""
@@ -46,6 +41,7 @@ class Orders:
     wait_ns: int = 0
     requested_free: int = 0
     requested: bool = False  # somebody named the entry: `narrowing.requested`
+    tools: bool = True  # tools may prune what is theirs; `apply` has a plan, and that has no such part
     only: str | None = None  # the pass is about locations of this name; others are looked at, for their pools
 
 
@@ -67,7 +63,7 @@ class Enforcer:
         group: Sequence[LocationSpec],
         orders: Orders,
         stop: Callable[[], bool] = lambda: False,
-        narrow: Narrow = nothing_more,
+        narrow: Narrow = lambda _: {},
     ) -> PassReport:
         """One pass over `group`, locations that belong together (`scopes.groups`).
 
@@ -80,14 +76,20 @@ class Enforcer:
             ExitStack() as stack,
         ):
             works = [self._work(found, stack, orders, findings, narrow) for found in findings.surveys]
-            plan = self._evict(territory, works, orders, findings, stop)
+
+            def again(changed: Sequence[Work]) -> Plan:
+                for work in changed:
+                    self._look_again(work, orders, findings, narrow)
+                return self._evict(territory, works, orders, findings, stop)
+
+            plan = again(())
             if any(work.changed for work in works) and not stop():
                 # Somebody writes here: what changed under way is measured and planned anew, once.
-                for work in works:
-                    self._look_again(work, orders, findings, narrow)
-                plan = self._evict(territory, works, orders, findings, stop)
-            if narrow is nothing_more and not orders.requested:
-                plan = self._delegate(territory, works, orders, findings, stop, plan)
+                plan = again(works)
+            pruned = self._delegate(works, plan, orders, stop)
+            if pruned:
+                plan = again(pruned)
+                self._delegation.learn(self.means, pruned)
             seconds = (self.means.clock.awake_ns() - begun) / 1e9
             reports = [self._close(work, plan, orders, findings, seconds) for work in works]
             for spec, report in findings.missing:
@@ -231,22 +233,15 @@ class Enforcer:
         return plan
 
     def _delegate(
-        self,
-        territory: Territory,
-        works: Sequence[Work],
-        orders: Orders,
-        findings: Findings,
-        stop: Callable[[], bool],
-        plan: Plan,
-    ) -> Plan:
-        """Let other tools prune what is theirs, and see what became of it. `apply` has no such part."""
-        pruned = [work for work in works if self._delegation.run(self.means, work, plan.of(work.key), stop)]
-        if not pruned:
-            return plan
-        for work in pruned:
-            self._look_again(work, orders, findings, nothing_more)
-            self._delegation.learn(self.means, work)
-        return self._evict(territory, works, orders, findings, stop)
+        self, works: Sequence[Work], plan: Plan, orders: Orders, stop: Callable[[], bool]
+    ) -> list[Work]:
+        """Let other tools prune what is theirs; where that was done."""
+        asked = [
+            work
+            for work in works
+            if orders.tools and not orders.requested and orders.only in (None, work.survey.spec.name)
+        ]
+        return [work for work in asked if self._delegation.run(self.means, work, plan.of(work.key), stop)]
 
     def _look_around(self, work: Work) -> None:
         key, opens = work.key, self.means.opens

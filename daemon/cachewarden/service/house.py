@@ -131,7 +131,7 @@ class House(Keeping):
             locations=tuple(spec for spec in land.locations if (spec.name, spec.path) in plan),
             missing=tuple(spec for spec in land.missing if (spec.name, spec.path) in plan),
         )
-        return self._run(land, self._groups(land), Orders(wait_ns=wait_ns), only_planned(plan))
+        return self._run(land, self._groups(land), Orders(wait_ns=wait_ns, tools=False), only_planned(plan))
 
     def evict(self, path: bytes, *, wait_ns: int = 0) -> PassReport:
         """Evict the entry at `path`, which hard guards may still hold. Raises UsageError: no such entry."""
