@@ -47,8 +47,23 @@ class Cron:
         return min((time for time in times if time is not None), default=None)
 
     def wall_ns(self, shown: datetime) -> int:
-        """When the wall shows this, the first time if it does so twice; nanoseconds since the epoch."""
-        return int(shown.replace(tzinfo=self._zone).timestamp()) * 10**9
+        """When the wall shows this or, where it skips it, something later; nanoseconds since the epoch.
+
+        Of a time that it shows twice, the first one.
+        """
+        here = shown.replace(tzinfo=self._zone)
+        late = int(here.timestamp())
+        early = min(late, int(here.replace(fold=1).timestamp()))
+        if self.calendar(late * 10**9) == shown:
+            return late * 10**9
+        # Skipped: PEP 495 reckons it from either side of the gap, which lies between the two.
+        while early < late:
+            middle = (early + late) // 2
+            if self.calendar(middle * 10**9) >= shown:
+                late = middle
+            else:
+                early = middle + 1
+        return late * 10**9
 
 
 def _weekdays(field: str) -> str:
