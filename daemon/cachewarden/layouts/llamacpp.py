@@ -32,7 +32,7 @@ class LlamaCpp:
     unit = "one model: its file or all its splits, with their `.etag` or `.json`"
     locks = "none"
     never = "models without such a companion: nothing says that they can be downloaded"
-    checked = "llama.cpp b6000 (sources)"
+    checked = "llama.cpp 0216dab3 (sources)"
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
         """A flat directory in which a download left its mark."""

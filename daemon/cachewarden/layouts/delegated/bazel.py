@@ -22,4 +22,4 @@ def _fits(tree: Tree, at: bytes) -> bool:
     return bool(prefixes) and all(_PREFIX.fullmatch(name) for name in prefixes)
 
 
-BAZEL = Delegated("bazel", "`ac` and `cas` with directories `00` to `ff` in them", "bazel 8", _fits)
+BAZEL = Delegated("bazel", "`ac` and `cas` with directories `00` to `ff` in them", "bazel (sources)", _fits)

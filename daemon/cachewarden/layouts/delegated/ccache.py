@@ -27,6 +27,4 @@ def _counts(tree: Tree, path: bytes) -> bool:
     return any(tree.listing(each).get(b"stats") == stat.S_IFREG for each in inner)
 
 
-CCACHE = Delegated(
-    "ccache", "directories `0` to `f` with a file `stats` in them", "ccache 4.7 to 4.12", _fits
-)
+CCACHE = Delegated("ccache", "directories `0` to `f` with a file `stats` in them", "ccache 4.7.5", _fits)

@@ -20,4 +20,9 @@ def _fits(tree: Tree, at: bytes) -> bool:
     return any(tree.is_file(join(at, name, b"info/index.json")) for name in directories(listing))
 
 
-CONDA = Delegated("conda", "`urls.txt` beside `*.conda`, `*.tar.bz2` or unpacked packages", "conda 25", _fits)
+CONDA = Delegated(
+    "conda",
+    "`urls.txt` beside `*.conda`, `*.tar.bz2` or unpacked packages",
+    "conda 0f64223fb (sources)",
+    _fits,
+)

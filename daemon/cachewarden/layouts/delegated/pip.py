@@ -19,4 +19,4 @@ def _fits(tree: Tree, at: bytes) -> bool:
     return listing.get(b"http") == stat.S_IFDIR and any(listing.get(each) == stat.S_IFDIR for each in _BESIDE)
 
 
-PIP = Delegated("pip", "`http-v2`; or `http` beside `wheels` or `selfcheck`", "pip 26.3", _fits)
+PIP = Delegated("pip", "`http-v2`; or `http` beside `wheels` or `selfcheck`", "pip 23.0.1, 26.3", _fits)

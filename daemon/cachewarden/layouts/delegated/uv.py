@@ -21,4 +21,4 @@ def _fits(tree: Tree, at: bytes) -> bool:
     return marked and any(_BUCKET.fullmatch(name) for name in directories(listing))
 
 
-UV = Delegated("uv", "buckets `wheels-vN`, `archive-vN` … with `CACHEDIR.TAG` or `.lock`", "uv 0.11", _fits)
+UV = Delegated("uv", "buckets `wheels-vN`, `archive-vN` … with `CACHEDIR.TAG` or `.lock`", "uv 0.13.9", _fits)

@@ -1,7 +1,7 @@
 """The models of an Ollama server, by manifest.
 
 Facts read in ollama (`manifest/manifest.go`, `manifest/layer.go`, `manifest/paths.go`, `server/images.go`,
-`server/download.go`, `envconfig/config.go`). While the server runs, entries go through its API: see
+`server/download.go`, `envconfig/config.go`). While a server lives, its models go through it: see
 `evict.served`.
 """
 
@@ -43,7 +43,7 @@ class Ollama:
         "models that were made on this machine, manifests that cannot be read, everything beside `models` "
         "in `~/.ollama`"
     )
-    checked = "ollama 0.24 (sources)"
+    checked = "ollama fb3076099 (sources)"
 
     def recognises(self, tree: Tree, at: bytes) -> bool:
         """The store itself, or the directory `~/.ollama` around it."""

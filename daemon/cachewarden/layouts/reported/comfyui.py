@@ -28,6 +28,6 @@ COMFYUI = Reported(
     "comfyui",
     "model",
     "four or more of ComfyUI's folders (`checkpoints`, `loras`, `vae`, `controlnet` …), also in `models`",
-    "ComfyUI 0.3 (sources)",
+    "ComfyUI (sources)",
     _shelves,
 )

@@ -29,6 +29,6 @@ WEBUI = Reported(
     "sd_webui",
     "model",
     "`Stable-diffusion` beside another of its folders (`Lora`, `VAE`, `ESRGAN` …), also in `models`",
-    "stable-diffusion-webui 1.10 (sources)",
+    "stable-diffusion-webui (sources)",
     _shelves,
 )
