@@ -9,6 +9,7 @@ from cachewarden.discover.places import Place
 from cachewarden.enforce.dividing import demand_of, divide
 from cachewarden.enforce.guards import Guards
 from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.judging import Bench
 from cachewarden.enforce.scopes import filesystems
 from cachewarden.enforce.survey import Survey, opened, survey
 from cachewarden.evict import TRASH_NAME
@@ -67,7 +68,8 @@ class Measuring:
         """
         try:
             with opened(spec, _NOBODY) as root:
-                return survey(spec, root, NoMemory(), self.guards, self.now_ns, self._walk(spec, root[0]))
+                bench = Bench(self.guards, self.now_ns)
+                return survey(spec, root, NoMemory(), bench, self._walk(spec, root[0]))
         finally:
             self.over(spec)
 
