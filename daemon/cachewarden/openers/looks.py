@@ -72,11 +72,11 @@ def look(site: Site, inventory: Inventory, marker: Marker, last: Look) -> Look:
             known = last.grounds.get(entry.name)
             usable = known is not None and known[0] == stamp and known[2]
             if known is None or not usable or not surveyor.still(entry.claim.paths, known[1]):
-                ground = surveyor.of(entry.claim.paths)
+                ground = surveyor.of(path for path in entry.claim.paths if path not in entry.claim.quiet)
                 known = (stamp, ground, ground.complete and settled(entry, site.now_ns))
             grounds[entry.name] = known
         for share in shares:
-            if share.claim is not None:
+            if share.claim is not None and not share.claim.quiet:
                 owners = tuple(inventory.entries[owner].name for owner in share.owners)
                 shared.append((surveyor.of((share.claim.path, *share.claim.companions)), owners))
     finally:
