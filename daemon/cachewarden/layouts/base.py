@@ -103,7 +103,7 @@ class LayoutTree(Tree):
     """
 
     def __init__(self, tree: Tree) -> None:
-        super().__init__(tree.root_fd)
+        super().__init__(tree.root_fd, tree.parts)
         self.unreadable = tree.unreadable
         self.aside = tree.aside
         self.keeps: dict[bytes, KeepReason | None] = {}
