@@ -8,8 +8,11 @@ there" and never a file outside (the race of CVE-2018-6954).
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import TypeVar, cast
+
+T = TypeVar("T")
 
 # O_NOATIME needs ownership or CAP_FOWNER (open(2)); without it the open is tried again without.
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -66,18 +69,54 @@ def _type_of(child: "os.DirEntry[str]") -> int:
     return stat.S_IFLNK if child.is_symlink() else 0
 
 
+class Parts:
+    """What was found out by looking at a directory and all that is below it, to be used again.
+
+    `touched` says of a path whether anything at or below it may be different now. `odd` counts what makes an
+    answer unfit to be kept: a part that could not be read, a question for the time. What is not asked for
+    any more is forgotten: the next tree gets `kept`.
+    """
+
+    def __init__(
+        self, known: Mapping[Hashable, object], touched: Callable[[bytes], bool], odd: Callable[[], int]
+    ) -> None:
+        self.kept: dict[Hashable, object] = {}
+        self._known = known
+        self._touched = touched
+        self._odd = odd
+
+    def of(self, what: Hashable, path: bytes, make: Callable[[], T]) -> T:
+        """What `make` answers, or answered when nothing was different. `what` tells questions apart."""
+        key = (what, path)
+        if key in self._known and not self._touched(path):
+            answer = cast("T", self._known[key])
+        else:
+            before = self._odd()
+            answer = make()
+            if self._odd() != before:
+                return answer
+        self.kept[key] = answer
+        return answer
+
+
 class Tree:
     """Read access to the directory behind `root_fd`, which stays the caller's.
 
     What is missing reads as nothing; what is there and cannot be read is remembered in
     `unreadable` as (path, errno), because silence would make it look empty. `aside` are the directories
-    in which names of eviction's own were met, which layouts do not get to see.
+    in which names of eviction's own were met, which layouts do not get to see. `parts` remembers answers
+    from tree to tree.
     """
 
-    def __init__(self, root_fd: int) -> None:
+    def __init__(self, root_fd: int, parts: Parts | None = None) -> None:
         self.root_fd = root_fd
+        self.parts = parts
         self.unreadable: list[tuple[bytes, int]] = []
         self.aside: set[bytes] = set()
+
+    def part(self, what: Hashable, path: bytes, make: Callable[[], T]) -> T:
+        """What `make` finds out by looking at `path` and below it, and nowhere else."""
+        return make() if self.parts is None else self.parts.of(what, path, make)
 
     @contextmanager
     def _parent(self, path: bytes) -> Iterator[tuple[int, bytes]]:

@@ -194,7 +194,7 @@ class Measuring:
         changed = changes(before, root_fd, dirty) if dirty else Changed()
         divided = known.divided
         if dirty or not divided.lasting:
-            divided = divide(root_fd, known.demand, now_ns)
+            divided = divide(root_fd, known.demand, now_ns, divided, changed)
         entries = self._held(spec.key, before.inventory) | self._doubted.get(spec.key, set())
         again = Again(divided.split, changed, now_ns - _TICK_NS, frozenset(entries))
         found = measure_again(before, root_fd, facts, again, self._progress(spec))

@@ -28,8 +28,12 @@ class Plain:
         """One claim for each child."""
         return Split(
             self.name,
-            tuple(plain_claim(tree, join(at, name), kind) for name, kind in tree.listing(at).items()),
+            tuple(_claim(tree, join(at, name), kind) for name, kind in tree.listing(at).items()),
         )
+
+
+def _claim(tree: Tree, path: bytes, kind: int) -> Claim:
+    return tree.part(("plain", kind), path, lambda: plain_claim(tree, path, kind))
 
 
 def plain_claim(tree: Tree, path: bytes, kind: int) -> Claim:

@@ -81,8 +81,12 @@ def has_known_part(tree: Tree, at: bytes, recognised: Callable[[Tree, bytes], bo
     if b"checkpoints" in directories(listing):
         return True
     nothing = Context(0, nested=lambda tree, at: Split("") if recognised(tree, at) else None)
-    return any(
-        _directory(tree, join(at, name), nothing, Rest.PLAIN, 1).known for name in directories(listing)
+    return any(_is_known(tree, join(at, name), nothing) for name in directories(listing))
+
+
+def _is_known(tree: Tree, path: bytes, context: Context) -> bool:
+    return tree.part(
+        "known to accelerate", path, lambda: _directory(tree, path, context, Rest.PLAIN, 1).known
     )
 
 
@@ -95,7 +99,7 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
         found.known = True
     found.known |= has_default_configuration(listing)
     for name in directories(listing):
-        found.add(_directory(tree, join(at, name), context, rest, depth + 1))
+        found.add(_part(tree, join(at, name), context, rest, depth + 1))
     if depth > 0 and not found.known:
         return found  # one entry for its parent, whatever files are in it
     _loose_files(
@@ -110,6 +114,12 @@ def survey(tree: Tree, at: bytes, context: Context, rest: Rest = Rest.PLAIN, dep
             for claim in found.claims
         ]
     return found
+
+
+def _part(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int) -> Survey:
+    if depth > 1:  # it is remembered with what it lies in
+        return _directory(tree, path, context, rest, depth)
+    return tree.part(("accelerate", rest), path, lambda: _directory(tree, path, context, rest, depth))
 
 
 def _directory(tree: Tree, path: bytes, context: Context, rest: Rest, depth: int) -> Survey:

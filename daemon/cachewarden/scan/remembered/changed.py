@@ -15,15 +15,17 @@ from cachewarden.tree import split_path
 @dataclass(frozen=True, slots=True)
 class Changed:
     """`dirty`: directories in which a name came or went, or a file was written. `same`: directories in
-    those that are as they were, so that what changed in them would be told by itself.
+    those that are as they were, so that what changed in them would be told by itself. `around`: what the
+    dirty ones lie in, themselves included.
     """
 
     dirty: frozenset[bytes] = frozenset()
     same: frozenset[bytes] = frozenset()
+    around: frozenset[bytes] = frozenset()
 
     def touches(self, path: bytes) -> bool:
-        """Whether what is at `path` may be something else now, or something directly in it."""
-        if path in self.dirty:
+        """Whether what is at `path` or anywhere below it may be different now."""
+        if path in self.around:
             return True
         while path:
             parent = split_path(path)[0]
@@ -56,7 +58,17 @@ def changes(known: Remembered, root_fd: int, dirty: Collection[bytes]) -> Change
     for parent, children in _children(known.regions, known.tally.directories, dirty).items():
         if children:
             same.update(_still(root_fd, parent, children))
-    return Changed(frozenset(dirty), frozenset(same))
+    return Changed(frozenset(dirty), frozenset(same), frozenset(_around(dirty)))
+
+
+def _around(paths: Collection[bytes]) -> set[bytes]:
+    found: set[bytes] = set()
+    for path in paths:
+        here = path
+        while here not in found:
+            found.add(here)
+            here = split_path(here)[0]
+    return found
 
 
 def _children(
