@@ -60,6 +60,15 @@ def test_each_cache_goes_by_its_own_layout_whatever_it_is_called(root):
     assert layouts(root) == {"hub", "datasets", "xet"}
 
 
+@pytest.mark.parametrize("name", [b"assets", b"sandbox", b"accelerate"])
+def test_what_looks_like_a_cache_in_a_place_of_others_is_theirs(root, name):
+    """A library may keep anything in its assets."""
+    repository(root + b"/" + name)
+    put(root + b"/token")
+    found = divide(root)
+    assert (found.claims, found.warnings) == ((), ())
+
+
 def test_a_home_inside_another_folder_is_one_there(root):
     """As a project's folder for everything."""
     put(root + b"/caches/hf/token")
