@@ -22,17 +22,19 @@ MOOD = os.environ.get("MOOD", "")
 
 def manifests() -> dict[str, Path]:
     """Every name with the file of its manifest."""
-    found = {}
-    for path in (MODELS / "manifests").glob("*/*/*/*"):
-        host, namespace, model, tag = path.relative_to(MODELS / "manifests").parts
-        found[f"{host}/{namespace}/{model}:{tag}"] = path
+    found: dict[str, Path] = {}
+    for root in (MODELS / "manifests-v2", MODELS / "manifests"):
+        for path in root.glob("*/*/*/*"):
+            host, namespace, model, tag = path.relative_to(root).parts
+            found.setdefault(f"{host}/{namespace}/{model}:{tag}", path)
     return found
 
 
 def digests(path: Path) -> set[str]:
     """What a manifest names."""
     text = json.loads(path.read_text())
-    return {layer["digest"] for layer in (text["config"], *text["layers"])}
+    own = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
+    return {own, *(layer["digest"] for layer in (text["config"], *text["layers"]))}
 
 
 def shortest(name: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.daemon.passes import MIB, Field, limit, policy
 
+from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.evict.tools import Account, RefusedError, ToolsCache, account_of, prune
 from cachewarden.evict.tools.account import SYSTEM, find_executable, owner_of
@@ -242,9 +243,12 @@ class TestAPass:
         self.run(field, limit(6, 4), delegate=True, enforce=False)
         assert not self.calls.exists()
 
-    @pytest.mark.parametrize("orders", [Orders(tools=False), Orders(only="another"), Orders(requested=True)])
-    def test_a_pass_about_something_else_runs_nothing(self, field, orders):
-        """`apply`, a pass over another location, `evict PATH`."""
+    @pytest.mark.parametrize(
+        "orders",
+        [Orders(tools=False), Orders(only="another"), Orders(requested=True), Orders(Mood(quiet=True))],
+        ids=["apply", "another location", "evict PATH", "quiet hours"],
+    )
+    def test_a_pass_about_something_else_or_in_quiet_hours_runs_nothing(self, field, orders):
         field.run(policy(limits=limit(6, 4)), orders, delegate=True)
         assert not self.calls.exists()
 

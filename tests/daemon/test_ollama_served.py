@@ -91,6 +91,35 @@ def test_a_server_deletes_the_last_user_of_a_layer_with_the_layer(field, tmp_pat
     assert blobs(field) == set()
 
 
+def test_a_name_that_is_a_link_to_its_manifest_goes_through_the_server_too(tmp_path):
+    """As newer versions keep them; what it linked to goes with it."""
+    field = Field(tmp_path)
+    root = os.fsencode(field.root)
+    ollama.linked_model(root, ollama.REGISTRY + b"new/latest", ollama.manifest(root, b"weights"))
+    age(field.root)
+    with serving(field.root, tmp_path / "server"):
+        report = field.run(policy(evict_all=True))
+    assert [each.entry.rpartition(b"library/")[2] for each in report.evicted] == [b"new/latest"]
+    assert blobs(field) == set()
+    assert report.evicted[0].freed_bytes == 3 * 4096
+
+
+def test_the_store_may_lie_inside_of_the_location(tmp_path):
+    """`~/.ollama` with its keys beside the models."""
+    field = Field(tmp_path)
+    ollama.model(os.fsencode(field.root / "models"), ollama.REGISTRY + b"a/latest", b"weights")
+    (field.root / "id_ed25519").write_text("secret")
+    age(field.root)
+    with serving(field.root / "models", tmp_path / "server", LOADED="a:latest"):
+        report = field.run(policy(evict_all=True))
+        assert [each.reason for each in report.spared] == [KeepReason.IN_USE]
+    with serving(field.root / "models", tmp_path / "again"):
+        report = field.run(policy(evict_all=True))
+    assert [each.entry for each in report.evicted] == [f"models/{LIBRARY}/a/latest".encode()]
+    assert os.listdir(field.root / "models/blobs") == []
+    assert (field.root / "id_ed25519").read_text() == "secret"
+
+
 @pytest.mark.parametrize(
     ("mood", "reason"),
     [

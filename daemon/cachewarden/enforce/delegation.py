@@ -34,8 +34,7 @@ class Delegation:
         """
         survey = work.survey
         spec, layout = survey.spec, survey.inventory.layout
-        held_back = not work.location.circumstances.enforce or work.location.circumstances.waiting
-        if not spec.delegate or layout not in _LAYOUTS or held_back or plan.need_bytes <= 0:
+        if not spec.delegate or layout not in _LAYOUTS or plan.need_bytes <= 0 or _held_back(work, plan):
             return False
         if self._too_soon(spec.key, work.location.usage_bytes, means.clock.monotonic_ns()):
             return False
@@ -60,3 +59,10 @@ class Delegation:
         with self._lock:
             left, asked_ns = self._asked.get(key, (0, now_ns - _AGAIN_NS))
         return usage_bytes <= left * _GROWN and now_ns - asked_ns < _AGAIN_NS
+
+
+def _held_back(work: Work, plan: LocationPlan) -> bool:
+    """Whether nothing may go now: report only, paused, waiting for confirmation, quiet hours."""
+    now, hard = work.location.circumstances, plan.hard_limit_bytes
+    over_hard = hard is not None and work.location.usage_bytes > hard
+    return not now.enforce or now.waiting or (now.quiet and not over_hard)
