@@ -128,9 +128,10 @@ class TestCost:
         assert cost(root, NAME) is Cost.REBUILD
 
     @pytest.mark.parametrize(
-        "target", [b"/etc/passwd", b"../../../../../../../etc/passwd", b"e", b"../nowhere"]
+        "target", [b"/etc/passwd", b"../../../../../../../etc/passwd", b"e", b"../nowhere", b"../../../mine"]
     )
-    def test_a_link_that_leads_nowhere_is_no_source(self, root, target):
+    def test_a_link_that_leads_to_no_file_of_the_cache_is_no_source(self, root, target):
+        put(root + b"/mine", b"d" * 1000)
         prepared(root + b"/datasets/" + NAME)
         repo = hub_copy(root, 1000)
         os.unlink(repo + b"/blobs/e")
@@ -215,6 +216,16 @@ def test_when_the_last_dataset_went_the_locks_make_it_a_datasets_cache_still(roo
     put(root + b"/" + NAME + b"_builder.lock", b"")
     found = divide(root)
     assert (found.layout, found.claims, found.warnings) == ("datasets", (), ())
+
+
+@pytest.mark.parametrize("path", [b"downloads", b"downloads/extracted", VERSION, b"org___other/default"])
+def test_a_directory_that_is_still_empty_is_no_stranger_and_no_entry(root, path):
+    """Its program makes it first."""
+    prepared(root + b"/json/default/0.0.0/" + HASH)
+    os.makedirs(root + b"/" + path)
+    found = divide(root)
+    assert (len(found.claims), found.warnings) == (1, ())
+    assert path in {each.path for each in found.foreign}
 
 
 def test_an_archive_that_was_unpacked_goes_under_its_lock(root):

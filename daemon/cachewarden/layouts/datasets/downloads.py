@@ -20,6 +20,8 @@ _DATA = frozenset({stat.S_IFREG, stat.S_IFDIR})
 
 def claim_downloads(cache: Cache, path: bytes, listing: Listing) -> None:
     """The claims of a directory of downloads and of the unpacked archives in it."""
+    if not listing:
+        cache.parts.known(path)
     for name, kind in listing.items():
         if name == EXTRACTED and kind == stat.S_IFDIR:
             _claim_extracted(cache, join(path, name))
@@ -43,6 +45,8 @@ def _claim_extracted(cache: Cache, path: bytes) -> None:
             replace(cache.claim(path, (path,), "extracted", Cost.DOWNLOAD), keep=KeepReason.UNKNOWN)
         )
         return
+    if not listing:
+        cache.parts.known(path)
     for name, kind in listing.items():
         if kind in _DATA and HASHED.fullmatch(name):
             _claim(cache, path, listing, [name], "extracted")
