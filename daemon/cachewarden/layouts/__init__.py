@@ -33,7 +33,10 @@ def _recognised(tree: Tree, at: bytes) -> Layout | None:
     """The layout that knows the directory `at` for certain; the two that take anything are not asked."""
     if read_names(tree, at) is None:
         return None
-    return next((each for each in LAYOUTS if each.name not in FALLBACKS and each.recognises(tree, at)), None)
+    known = (each for each in LAYOUTS if each.name not in FALLBACKS)
+    if isinstance(tree, LayoutTree):
+        return tree.first_of(known, at)
+    return next((each for each in known if each.recognises(tree, at)), None)
 
 
 # In the order in which `auto` asks them; the last one recognises everything. What is told by a marker

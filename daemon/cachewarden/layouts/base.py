@@ -1,5 +1,6 @@
 """What every layout is, what it is told, and the few questions that all of them ask."""
 
+import os
 import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +24,7 @@ FURNITURE = frozenset({b".DS_Store", b"Thumbs.db", b"desktop.ini", b"CACHEDIR.TA
 
 _NAMES_IN_A_WARNING = 10
 _REMEMBERED = 32
+_STRANGE = 1000
 
 
 # What some other layout makes of a directory; None where no layout recognises it.
@@ -99,7 +101,8 @@ class LayoutTree(Tree):
 
     Judging one directory asks for the same names several times; the last listings are kept, so that
     all questions about it get the same answer, and get it cheaply. `keeps` is for what was found out by
-    looking at everything below a directory.
+    looking at everything below a directory. Most children of a large folder look alike: names that no
+    layout recognised without a look at anything else are asked about once.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -108,9 +111,46 @@ class LayoutTree(Tree):
         self.aside = tree.aside
         self.keeps: dict[bytes, KeepReason | None] = {}
         self._last: OrderedDict[bytes, dict[bytes, int]] = OrderedDict()
+        self._strange: set[frozenset[tuple[bytes, int]]] = set()
+        self._about: bytes | None = None
+        self._looks = 0
+
+    def first_of(self, layouts: Iterable[Layout], at: bytes) -> Layout | None:
+        """The first of the layouts, always the same ones, that recognises the directory `at`."""
+        names = frozenset(self.listing(at).items())
+        if names in self._strange:
+            return None
+        self._about, looks = at, self._looks
+        found = next((each for each in layouts if each.recognises(self, at)), None)
+        if found is None and self._looks == looks and len(names) <= _REMEMBERED:
+            if len(self._strange) >= _STRANGE:
+                self._strange.clear()
+            self._strange.add(names)
+        return found
+
+    def children(self, path: bytes = b"") -> list[tuple[bytes, os.stat_result]]:
+        """As `Tree.children`."""
+        self._looks += 1
+        return super().children(path)
+
+    def stat(self, path: bytes) -> os.stat_result | None:
+        """As `Tree.stat`."""
+        self._looks += 1
+        return super().stat(path)
+
+    def readlink(self, path: bytes) -> bytes | None:
+        """As `Tree.readlink`."""
+        self._looks += 1
+        return super().readlink(path)
+
+    def read(self, path: bytes, limit: int = 1 << 20) -> bytes | None:
+        """As `Tree.read`."""
+        self._looks += 1
+        return super().read(path, limit)
 
     def listing(self, path: bytes = b"") -> dict[bytes, int]:
         """As `Tree.listing`, without the trash; the result is shared and not to be changed."""
+        self._looks += path != self._about
         if path in self._last:
             self._last.move_to_end(path)
             return self._last[path]

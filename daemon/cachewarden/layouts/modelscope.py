@@ -84,11 +84,11 @@ class ModelScope:
 def _groups(tree: Tree, at: bytes) -> Iterator[bytes]:
     """The directories whose children are repositories or owners: here, in `hub`, and in the types of both."""
     yield at
-    for place in (at, join(at, b"hub")):
-        listing = tree.listing(place)
-        if place != at and listing:
-            yield place
-        yield from (join(place, name) for name in _TYPES if listing.get(name) == stat.S_IFDIR)
+    listing = tree.listing(at)
+    yield from (join(at, name) for name in _TYPES if listing.get(name) == stat.S_IFDIR)
+    if listing.get(b"hub") == stat.S_IFDIR and (listing := tree.listing(join(at, b"hub"))):
+        yield join(at, b"hub")
+        yield from (join(at, b"hub", name) for name in _TYPES if listing.get(name) == stat.S_IFDIR)
 
 
 def _is_repository(tree: Tree, path: bytes, name: bytes) -> bool:
