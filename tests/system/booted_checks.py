@@ -183,6 +183,32 @@ def what_was_opened_while_it_was_away_is_known_after_a_restart() -> None:
             server.kill()
 
 
+def nothing_is_evicted_when_the_unit_blinds_it() -> None:
+    os.makedirs("/home/cache", exist_ok=True)
+    write(CONFIG, CONFIGURATION + '[locations.homes]\npath = "/home/cache"\npolicy = "small"\n')
+    for line, why in (
+        ("TemporaryFileSystem=/home", "/home/cache is hidden from the service"),
+        ("PrivateTmp=yes", ""),  # no location lies there: it hides nothing of ours
+        ("CapabilityBoundingSet=~CAP_LEASE", "the service lacks CAP_LEASE"),
+        ("PrivateUsers=yes", "the service"),
+    ):
+        drop_in(line)
+        start()
+        make("a", size=3 * MIB, days=3)
+        make("b", size=3 * MIB, days=1)
+        if why:
+            until(lambda: "nothing is evicted" in show("StatusText")["StatusText"])
+            assert why in show("StatusText")["StatusText"], show("StatusText")
+            assert f"Nothing is evicted: {why}" in run("cachewarden", "status").stdout
+            time.sleep(3)
+            assert entries() == {"a", "b"}, line
+        else:
+            until(lambda: "a" not in entries())
+        run("systemctl", "stop", UNIT)
+        for name in entries():
+            run("rm", "-r", f"{CACHE}/{name}")
+
+
 def a_user_runs_it_without_root() -> None:
     home = "/home/person"
     run("useradd", "--create-home", "--home-dir", home, "person")
@@ -237,6 +263,7 @@ CHECKS = (
     it_is_ready_and_feeds_the_watchdog_while_the_first_scan_of_a_filesystem_hangs,
     a_main_loop_that_stalls_is_restarted,
     what_was_opened_while_it_was_away_is_known_after_a_restart,
+    nothing_is_evicted_when_the_unit_blinds_it,
     a_user_runs_it_without_root,
     it_is_hardened,
 )

@@ -8,20 +8,21 @@ from typing import Final
 
 from cachewarden.doctor.finding import Finding, good, named, note, weaker
 from cachewarden.holders import snapshot, uses
+from cachewarden.kernel.capabilities import effective
 from cachewarden.kernel.fanotify import detect
 from cachewarden.mountinfo import foreign_mounts
 
 # The oldest kernel that this version is made for (a long-term one): fanotify with directories, openat2.
 _OLDEST = (5, 10)
-# Numbers of linux/capability.h, and what is lost without each.
+# What is lost without each.
 _CAPABILITIES: Final = {
-    "CAP_CHOWN": (0, "a trash in a user's directory cannot be given to that user"),
-    "CAP_DAC_OVERRIDE": (1, "entries in directories of others cannot be moved"),
-    "CAP_DAC_READ_SEARCH": (2, "caches of others cannot be measured"),
-    "CAP_FOWNER": (3, "measuring moves the access times of what others own"),
-    "CAP_LEASE": (28, "whether files of others are in use stays unknown, and they stay"),
-    "CAP_SYS_ADMIN": (21, "opens are not seen, nor what is mapped on an overlay"),
-    "CAP_SYS_PTRACE": (19, "who stands in an entry is seen of our own processes only"),
+    "CAP_CHOWN": "a trash in a user's directory cannot be given to that user",
+    "CAP_DAC_OVERRIDE": "entries in directories of others cannot be moved",
+    "CAP_DAC_READ_SEARCH": "caches of others cannot be measured",
+    "CAP_FOWNER": "measuring moves the access times of what others own",
+    "CAP_LEASE": "whether files of others are in use stays unknown, and they stay",
+    "CAP_SYS_ADMIN": "opens are not seen, nor what is mapped on an overlay",
+    "CAP_SYS_PTRACE": "who stands in an entry is seen of our own processes only",
 }
 _FEW_WATCHES = 65_536
 _FEW_DESCRIPTORS = 65_536
@@ -51,8 +52,8 @@ def _kernel(release: str) -> Finding:
 
 
 def _capabilities(*, user_mode: bool) -> Finding:
-    held = _effective()
-    missing = {name: lost for name, (number, lost) in _CAPABILITIES.items() if not held >> number & 1}
+    held = effective()
+    missing = {name: lost for name, lost in _CAPABILITIES.items() if name not in held}
     if not missing:
         return good("capabilities", "all that are needed are there")
     if user_mode:
@@ -61,14 +62,6 @@ def _capabilities(*, user_mode: bool) -> Finding:
         )
     lost = "; ".join(f"{name}: {each}" for name, each in missing.items())
     return weaker("capabilities", f"missing: {lost}", "give the service these capabilities (see its unit)")
-
-
-def _effective() -> int:
-    with open("/proc/self/status", encoding="ascii", errors="replace") as lines:
-        for line in lines:
-            if line.startswith("CapEff:"):
-                return int(line.split()[1], 16)
-    return 0
 
 
 def _processes() -> Iterator[Finding]:

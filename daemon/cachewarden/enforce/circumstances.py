@@ -13,10 +13,12 @@ from cachewarden_policies.situation import Circumstances
 class Mood:
     """What holds for the whole pass, whatever the location.
 
-    `quiet`: quiet hours. `confirmed`: `once --yes`, max_share does not apply to this pass.
+    `quiet`: quiet hours. `confirmed`: `once --yes`, max_share does not apply to this pass. `blinded`: caches
+    or their users are hidden from this process, so that nothing may go.
     """
 
     quiet: bool = False
+    blinded: bool = False
     confirmed: bool = False
 
 
@@ -26,7 +28,7 @@ def circumstances(
     """The restraints on one location, at the start of a pass. In doubt about the time they hold."""
     spec = survey.spec
     return Circumstances(
-        enforce=spec.enforce and not paused,
+        enforce=spec.enforce and not paused and not mood.blinded,
         quiet=mood.quiet,
         learning=recency.learning(state.first_scan_ns, spec.policy.learn, survey.atime_mode, time.sure_ns),
         clock_suspect=time.suspect,

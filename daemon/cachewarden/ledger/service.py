@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 
@@ -15,8 +15,8 @@ NAME = b"service.json"
 class ServiceState:
     """The running service. `reload`: how the last reload of the configuration went, for people.
 
-    `watch_modes` is by location key. `started_ticks` (proc_pid_stat(5), field 22) tells this process
-    from a later one with the same pid.
+    `watch_modes` is by location key. `blinded`: why nothing is evicted, in sentences. `started_ticks`
+    (proc_pid_stat(5), field 22) tells this process from a later one with the same pid.
     """
 
     pid: int
@@ -24,6 +24,7 @@ class ServiceState:
     reload: str = ""
     next_pass_ns: int | None = None
     watch_modes: Mapping[str, str] = field(default_factory=dict)
+    blinded: Sequence[str] = ()
     started_ticks: int | None = None
 
 

@@ -39,6 +39,7 @@ class Organs:
     figures: Figures
     watching: Watching
     quiet: Callable[[int], bool]
+    blinded: Callable[[], bool]
     stopping: threading.Event
 
 
@@ -131,7 +132,7 @@ class Dispatcher:
         organs, clock = self._organs, self._organs.clock
         begun = clock.awake_ns()
         self._watch(specs)
-        mood = Mood(quiet=organs.quiet(clock.wall_ns()))
+        mood = Mood(quiet=organs.quiet(clock.wall_ns()), blinded=organs.blinded())
         try:
             report = organs.enforcer.run(
                 self._territory, specs, Orders(mood, _LOCK_WAIT_NS), organs.stopping.is_set

@@ -6,6 +6,7 @@ again while it does: what that pattern matched before stays in force, and everyt
 
 import threading
 
+from cachewarden.service.blinding import hidden
 from cachewarden.settings import LocationPattern, Matches, Settings, assemble, find_location, home_directories
 from cachewarden.spec import Territory
 
@@ -20,6 +21,7 @@ class Lookout:
         self._lock = threading.Lock()
         self._found: dict[str, Matches] = {}
         self._looking: dict[str, threading.Thread] = {}
+        self._hidden: dict[str, list[str]] = {}
 
     def look(self, wait_seconds: float = 0.0) -> Territory:
         """Look at all patterns; those that answer within `wait_seconds` count in what is returned."""
@@ -48,7 +50,15 @@ class Lookout:
         """Names of the locations whose filesystem does not answer."""
         return [name for name, thread in self._looking.items() if thread.is_alive()]
 
+    @property
+    def hidden(self) -> list[str]:
+        """Sentences on places that something hides from this process; none for a user's own service."""
+        with self._lock:
+            return sorted({sentence for found in self._hidden.values() for sentence in found})
+
     def _find(self, pattern: LocationPattern) -> None:
         found = find_location(pattern, self._homes)
+        concealed = [] if self._settings.daemon.user_mode else hidden(pattern.patterns)
         with self._lock:
             self._found[pattern.name] = found
+            self._hidden[pattern.name] = concealed

@@ -10,7 +10,6 @@ import queue
 import signal
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from cachewarden import __version__
 from cachewarden.clock import Clock, SystemClock
@@ -31,13 +30,15 @@ from cachewarden.notify import Notifier
 from cachewarden.openers import Openers, Setting
 from cachewarden.paths import show
 from cachewarden.schedule import Schedule
+from cachewarden.service.blinding import blinds
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
 from cachewarden.service.door import Door
 from cachewarden.service.figures import Figures
 from cachewarden.service.listening import Listening, shared_out
 from cachewarden.service.lookout import Lookout
-from cachewarden.service.voice import Voice
+from cachewarden.service.reloading import with_what_is_built
+from cachewarden.service.voice import Voice, sentence
 from cachewarden.settings import Settings
 from cachewarden.spec import LocationSpec
 from cachewarden.watch import Legacy, Told, Watching
@@ -117,10 +118,12 @@ class Service:
             figures=self._figures,
             watching=self._watching,
             quiet=self._schedule.quiet,
+            blinded=lambda: bool(self._blinded()),
             stopping=self._stopping,
         )
         self._dispatcher = Dispatcher(organs, daemon.settle)
         self._lookout = Lookout(self._settings)
+        self._blinds = [] if daemon.user_mode else blinds()
         self._door = Door(self._content(), self._clock)
         for notice in self._ledger.take_notices():
             self._log.warning(notice)
@@ -212,7 +215,9 @@ class Service:
         before = self._settings
         try:
             self._settings = self._load()
-            self._keep_what_is_built(before)
+            self._settings, waiting = with_what_is_built(before, self._settings)
+            for key in waiting:
+                self._log.warning("this key changes at the next start only", key=key)
             self._configure()
             configure(self._settings.daemon.log_format)
         except (CachewardenError, ValueError) as error:
@@ -229,33 +234,21 @@ class Service:
             self._log.info("configuration read again", locations=len(self._territory.locations))
         self._notify.ready(self._sentence())
 
-    def _keep_what_is_built(self, before: Settings) -> None:
-        # The ledger is open, locks are held, and opens were judged: these take a restart.
-        old, new = before.daemon, self._settings.daemon
-        for key in ("state_dir", "runtime_dir", "ignore_processes"):
-            if getattr(old, key) != getattr(new, key):
-                self._log.warning("this key changes at the next start only", key=key)
-        kept = replace(
-            new,
-            state_dir=old.state_dir,
-            runtime_dir=old.runtime_dir,
-            ignore_processes=old.ignore_processes,
-        )
-        self._settings = replace(self._settings, daemon=kept)
-
     def _reloaded(self, how: str, *, successful: bool) -> None:
         self._voice.reload = how
         self._figures.reloaded(self._clock.wall_ns(), successful=successful)
 
     def _tell(self) -> None:
         modes = {spec.key: self._watching.mode(spec.key) for spec in self._territory.locations}
-        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes)
+        if self._said.changed("blinded", blinded := self._blinded()) and blinded:
+            self._log.error("nothing is evicted", reason="; ".join(blinded))
+        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes, blinded)
+
+    def _blinded(self) -> list[str]:
+        return self._blinds + self._lookout.hidden
 
     def _sentence(self) -> str:
-        silent = len(self._dispatcher.silent())
-        there = len(self._territory.locations)
-        told = f"{there} locations" if there != 1 else "1 location"
-        return f"{told}, {silent} of them not answering" if silent else told
+        return sentence(len(self._territory.locations), len(self._dispatcher.silent()), self._blinded())
 
     def _content(self) -> Content:
         return Content(

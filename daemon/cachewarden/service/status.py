@@ -97,6 +97,7 @@ class Status:
                 "pid": service.pid if service is not None else None,
                 "since": iso(service.since_ns) if service is not None else None,
                 "reload": service.reload if service is not None else None,
+                "blinded": list(service.blinded) if service is not None else [],
             },
             "locations": [each.to_json() for each in self.locations],
             "refused": list(self.refused),

@@ -1,12 +1,20 @@
 """How the service tells others that it is there: the service manager, and commands on this machine."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cachewarden.ledger import ServiceState, remove_service_state, write_service_state
 from cachewarden.logs import Changes, get_logger
 from cachewarden.notify import Notifier
 from cachewarden_policies.policy import SECOND
+
+
+def sentence(there: int, silent: int, blinded: Sequence[str]) -> str:
+    """The service's state in one line: how many locations there are, and how many of them do not answer."""
+    if blinded:
+        return f"nothing is evicted: {'; '.join(blinded)}"
+    told = f"{there} locations" if there != 1 else "1 location"
+    return f"{told}, {silent} of them not answering" if silent else told
 
 
 class Voice:
@@ -21,11 +29,19 @@ class Voice:
         self._log = get_logger()
         self._said = Changes()
 
-    def tell(self, sentence: str, next_pass_ns: int | None, watch_modes: Mapping[str, str]) -> None:
+    def tell(
+        self,
+        sentence: str,
+        next_pass_ns: int | None,
+        watch_modes: Mapping[str, str],
+        blinded: Sequence[str] = (),
+    ) -> None:
         """Publish the state; also a sign of life for the watchdog, so call it from the main loop only."""
-        next_pass_ns = self._steady(next_pass_ns)
-        if self._said.changed("state", (self.reload, next_pass_ns, tuple(watch_modes.items()))):
-            self._publish(ServiceState(os.getpid(), self._since_ns, self.reload, next_pass_ns, watch_modes))
+        state = ServiceState(
+            os.getpid(), self._since_ns, self.reload, self._steady(next_pass_ns), watch_modes, tuple(blinded)
+        )
+        if self._said.changed("state", state):
+            self._publish(state)
         if self._said.changed("status", sentence):
             self.notifier.status(sentence)
         if self.notifier.watchdog_interval_ns is not None:

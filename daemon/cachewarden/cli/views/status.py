@@ -28,6 +28,8 @@ _COLUMNS = (
 def status_blocks(status: Status, now_ns: int) -> Iterator[Block]:
     """The whole page."""
     yield _service(status.service, now_ns)
+    for sentence in status.service.blinded if status.service is not None else ():
+        yield line(bad("Nothing is evicted: "), sentence)
     yield EMPTY
     if not status.locations:
         yield line("No location is configured, or none matches: nothing is watched.")
