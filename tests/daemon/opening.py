@@ -77,15 +77,19 @@ def feeding(root, *, clock=None, memory=None, start=False, **setting):
 
 
 class Program:
-    """A Python program that runs `code`, says that it is done, and then stays."""
+    """A Python program that runs `code`, says that it is done, and then stays.
 
-    def __init__(self, code, *arguments, wrap=(), executable=None):
+    `ready` is the line to wait for; a program may say something before it is done.
+    """
+
+    def __init__(self, code, *arguments, wrap=(), executable=None, stdin=None, ready=b"done\n"):
         text = code + "\nimport sys, time\nsys.stdout.write('done\\n'); sys.stdout.flush()\ntime.sleep(600)\n"
         command = [*wrap, executable or sys.executable, "-S", "-E", "-c", text, *map(str, arguments)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True)
+        self._ready = ready
+        self.process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, start_new_session=True)
 
     def __enter__(self):
-        assert self.process.stdout.readline() == b"done\n"
+        assert self.process.stdout.readline() == self._ready
         return self
 
     def __exit__(self, *_):

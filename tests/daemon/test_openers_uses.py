@@ -108,6 +108,15 @@ class TestAcquaintances:
         late = known.meet(program.pid, 3600 * SECOND)
         assert (late.standing, late.who.comm, late.who.uid) == (Standing.ENDED, b"", None)
 
+    def test_a_server_that_gave_its_rights_up_is_known_by_the_user_that_it_is_now(self, needs_root):
+        known = Acquaintances(Ignored(()), os.getpid())
+        code = "import os, sys\nprint('root', flush=True)\nsys.stdin.read()\nos.setuid(65534)"
+        with Program(code, stdin=subprocess.PIPE, ready=b"root\n") as program:
+            assert known.meet(program.pid, 0).who.uid == 0
+            program.process.stdin.close()
+            assert program.process.stdout.readline() == b"done\n"
+            assert known.meet(program.pid, 0).who.uid == 65534
+
     def test_an_indexer_passes_also_when_it_has_just_ended(self, tmp_path):
         (tmp_path / "updatedb").symlink_to("/bin/sleep")
         known = Acquaintances(Ignored(("updatedb",)), os.getpid())

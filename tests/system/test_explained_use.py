@@ -10,6 +10,9 @@ import time
 
 import pytest
 
+from cachewarden.ledger import open_ledger
+from cachewarden_policies.policy import DAY
+
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("needs_root")]
 
 NOBODY = 65534
@@ -42,7 +45,7 @@ def make(root, **days):
     subprocess.run([sys.executable, "-c", _MAKE, root, *pairs], check=True)
 
 
-def until(what, seconds=20.0):
+def until(what, seconds=60.0):
     """Wait until `what()` is true, and return it."""
     end = time.monotonic() + seconds
     while not (found := what()):
@@ -73,8 +76,8 @@ def named(tmp_path, name):
     return path
 
 
-def read(tmp_path, name, *paths, uid=0, cwd=None):
-    """A program of this name reads files and ends."""
+def read(tmp_path, name, *paths, uid=0, cwd=None, noticed=lambda _: True):
+    """A program of this name reads files, and ends when `noticed(pid)` is true."""
     command = [named(tmp_path, name), "-S", "-c", _READ, str(uid), *paths]
     environ = {
         **os.environ,
@@ -84,9 +87,36 @@ def read(tmp_path, name, *paths, uid=0, cwd=None):
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ, cwd=cwd
     ) as program:
         assert program.stdout.readline() == b"read\n"
-        time.sleep(0.3)  # longer than a batch of opens
+        until(lambda: noticed(program.pid))
         program.communicate()
     return program.pid
+
+
+def records(warden, root):
+    """What the ledger has of the entries by now, by name."""
+    with open_ledger(os.fsencode(warden.state_dir), time.time_ns(), read_only=True) as ledger:
+        return {os.fsdecode(name): each for name, each in ledger.records(f"cache:{root}").items()}
+
+
+def opened(warden, root, entry):
+    """Whether the ledger knows that a process opened an entry."""
+
+    def noticed(pid):
+        opener = records(warden, root)[entry].opener
+        return opener is not None and opener.pid == pid
+
+    return noticed
+
+
+def indexed(warden, root, tmp_path):
+    """An indexer reads everything, under the eyes of a service."""
+    began_ns = time.time_ns()
+
+    def noticed(_):
+        found = records(warden, root).values()
+        return all(each.passing is not None and each.passing.until_ns > began_ns + DAY for each in found)
+
+    read(tmp_path, "updatedb", *everything(root), noticed=noticed)
 
 
 def everything(root):
@@ -108,7 +138,9 @@ def test_a_use_is_told_with_its_program_and_user_without_a_pass_and_after_a_kill
         until(lambda: service.passes() >= 1)
         assert warden("pause").status == 0
         passes = service.passes()
-        pid = read(tmp_path, "modelserver", "model/f", uid=NOBODY, cwd=root)
+        pid = read(
+            tmp_path, "modelserver", "model/f", uid=NOBODY, cwd=root, noticed=opened(warden, root, "model")
+        )
         told = until(lambda: (found := explained(warden, path))["last_opener"] and found)
         user = subprocess.run(["id", "-un", str(NOBODY)], capture_output=True, text=True, check=True)
         assert told["last_opener"] == {"pid": pid, "name": "modelserver", "user": user.stdout.strip()}
@@ -138,11 +170,12 @@ def test_an_indexer_that_reads_everything_leaves_the_order_as_it_was(warden, roo
         with warden.service() as service:
             until(lambda: service.passes() >= 1)
             before = warden.entries()
-            read(tmp_path, "cat-of-somebody", os.path.join(root, "used/f"))
-            read(tmp_path, "updatedb", *everything(root))
+            path = os.path.join(root, "used/f")
+            read(tmp_path, "cat-of-somebody", path, noticed=opened(warden, root, "used"))
+            indexed(warden, root, tmp_path)
         with warden.service() as service:
             until(lambda: service.passes() >= 1)
-            read(tmp_path, "updatedb", *everything(root))
+            indexed(warden, root, tmp_path)
             service.child.send_signal(signal.SIGUSR1)
             until(lambda: service.passes() >= 2)
             found = warden.entries()

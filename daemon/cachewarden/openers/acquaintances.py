@@ -58,9 +58,7 @@ class Acquaintances:
             if boot_ns - seen_ns > _REMEMBERED_NS:
                 who = Who(Process(pid, 0))
             return Met(who, self._standing(who, Standing.ENDED))
-        known = self._known.get(pid)
-        uid = known[0].uid if known is not None and known[0].process == found[0] else user_of(pid)
-        who = Who(*found, uid)
+        who = Who(*found, user_of(pid))  # each time: a server gives its rights up after its start
         self._known[pid] = (who, boot_ns)
         if len(self._known) > self._room:
             self._forget(boot_ns)
