@@ -47,10 +47,23 @@ def test_an_invalid_sample_fails_with_file_line_key_value_and_sentence(sample: P
     assert failure.value.exit_status == 2
 
 
-def test_the_example_reports_only_until_somebody_decides() -> None:
-    """A copied example must not delete anything by itself."""
-    example = read(EXAMPLE)
-    assert [location.template.enforce for location in example.locations] == [False, False]
+def test_the_example_has_no_location() -> None:
+    """Once installed, it must not delete anything by itself."""
+    assert read(EXAMPLE).locations == ()
+
+
+def test_what_the_example_suggests_loads_and_reports_only(tmp_path: Path) -> None:
+    uncommented = tmp_path / "config.toml"
+    head, suggested = EXAMPLE.read_text().split("# What is kept inside its limits.", 1)
+    uncommented.write_text(
+        head + re.sub(r"^# ?(?=[\[\w]+(\.\w+\]| = ))", "", "# " + suggested, flags=re.MULTILINE)
+    )
+    found = read(uncommented)
+    assert [(location.name, location.template.enforce) for location in found.locations] == [
+        ("accelerate", False),
+        ("huggingface", False),
+    ]
+    assert [pool.name for pool in found.pools] == ["homes"]
 
 
 def test_the_sample_with_every_key_has_every_key() -> None:
