@@ -100,6 +100,8 @@ def test_programs_are_told_the_same():
         "user": pwd.getpwuid(os.getuid()).pw_name,
     }
     assert (told["last_use_seen_by"], told["last_use_confidence"]) == ("fanotify", "exact")
+    told = explanation(record(Opener(0, b"", None)), last_use_source=LastUseSource.OPENS).to_json()
+    assert told["last_opener"] == {"pid": None, "name": "", "user": ""}
     told = explanation(record(Opener(4711, b"python3", 0)), last_use_source=LastUseSource.STAMPS).to_json()
     assert told["last_opener"] is None
     assert (told["last_use_seen_by"], told["last_use_confidence"]) == (None, "written")

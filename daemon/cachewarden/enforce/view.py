@@ -122,7 +122,9 @@ def explanation(
     if opener is None or row.last_use_source is not LastUseSource.OPENS:
         return Explanation(row, holders, limits, record)
     user = user_name(opener.uid) if opener.uid is not None else ""
-    return Explanation(row, holders, limits, record, Holder("opener", opener.pid, show(opener.name), user))
+    return Explanation(
+        row, holders, limits, record, Holder("opener", opener.pid or None, show(opener.name), user)
+    )
 
 
 def rows(survey: Survey, plan: LocationPlan, pins: Sequence[Pin | None]) -> list[Row]:
