@@ -6,6 +6,7 @@ docs/layouts.md.
 """
 
 from dataclasses import replace
+from functools import partial
 
 from cachewarden.errors import LayoutError
 from cachewarden.inventory import Claim, Foreign, Split
@@ -116,5 +117,5 @@ def _divided(layout: Layout, tree: Tree, at: bytes, context: Context) -> Split:
 def _guarded(tree: Tree, claim: Claim) -> Claim:
     if claim.keep is not None or claim.cost.rank > Cost.REBUILD.rank:
         return claim
-    reasons = (keep_for(tree, path) for path in claim.paths)
+    reasons = (tree.part("lost", path, partial(keep_for, tree, path)) for path in claim.paths)
     return replace(claim, keep=next((reason for reason in reasons if reason is not None), None))

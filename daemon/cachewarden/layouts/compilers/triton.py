@@ -9,6 +9,8 @@ import json
 import re
 import stat
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 
 from cachewarden.inventory import Claim, Split
 from cachewarden.layouts.base import Context, Kind, directories, files, join
@@ -76,19 +78,17 @@ class Triton:
         return found.split()
 
     def _keys(self, tree: Tree, at: bytes, context: Context, found: Collector) -> None:
-        keys: list[bytes] = []
-        for name, kind in tree.listing(at).items():
-            path = join(at, name)
-            if kind == stat.S_IFDIR:
-                keys.append(path)
-            else:
-                found.stranger(path)
-        stale = _superseded(tree, keys, context)
-        for path in keys:
-            keep = found.guard((path,)) or _busy(tree, path, context)
-            found.claims.append(
-                Claim(path, (path,), "key", self.name, Cost.REBUILD, keep, stale=path in stale)
-            )
+        keys = {
+            path: tree.part("triton key", path, partial(_look, tree, path, found))
+            for name, kind in tree.listing(at).items()
+            if kind == stat.S_IFDIR
+            for path in (join(at, name),)
+        }
+        latest = max((key.version for key in keys.values() if key.version is not None), default=())
+        for path, key in keys.items():
+            stale = key.version is not None and key.version < latest and is_silent(tree, path, context.now_ns)
+            claim = Claim(path, (path,), "key", self.name, Cost.REBUILD, key.keep or _busy(key, context))
+            found.claims.append(replace(claim, stale=stale))
 
 
 def _holds_keys(tree: Tree, at: bytes) -> bool:
@@ -125,24 +125,32 @@ def _tuned(tree: Tree, at: bytes, found: Collector) -> None:
             found.known(path)
 
 
-def _busy(tree: Tree, path: bytes, context: Context) -> KeepReason | None:
-    """Whether somebody may be at work in a key's directory."""
-    writing = [join(path, name) for name in tree.listing(path) if name.startswith(_WRITING)]
-    if any(age_of(tree, each, context.now_ns) <= DAY for each in writing):
-        return KeepReason.IN_USE
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a key's directory shows: times (ns) of the last change to its names and of writers at work."""
+
+    keep: KeepReason | None
+    version: Version | None
+    changed_ns: int
+    written_ns: int
+
+
+def _look(tree: Tree, path: bytes, found: Collector) -> _Key:
+    writers = [join(path, name) for name in tree.listing(path) if name.startswith(_WRITING)]
+    written_ns = max((-age_of(tree, each, 0) for each in writers), default=0)
     there = tree.stat(path)
-    young = there is None or there.st_mtime_ns > context.now_ns - _OPENING
+    changed_ns = there.st_mtime_ns if there is not None else 0
+    return _Key(found.guard((path,)), _version(tree, path), changed_ns, written_ns)
+
+
+def _busy(key: _Key, context: Context) -> KeepReason | None:
+    """Whether somebody may be at work in a key's directory."""
+    # What is old stays old: only a young key makes the split depend on the time.
+    now_ns = int(context.now_ns)
+    if key.written_ns < now_ns - DAY and key.changed_ns < now_ns - _OPENING:
+        return None
+    young = key.written_ns >= context.now_ns - DAY or key.changed_ns >= context.now_ns - _OPENING
     return KeepReason.IN_USE if young else None
-
-
-def _superseded(tree: Tree, keys: list[bytes], context: Context) -> set[bytes]:
-    """Keys of a Triton that is gone: what the latest one did not make and nobody used for long."""
-    silent = {path for path in keys if is_silent(tree, path, context.now_ns)}
-    if not silent:
-        return set()
-    versions = {path: version for path in keys if (version := _version(tree, path)) is not None}
-    latest = max(versions.values(), default=())
-    return {path for path in silent & versions.keys() if versions[path] < latest}
 
 
 def _version(tree: Tree, key: bytes) -> Version | None:
