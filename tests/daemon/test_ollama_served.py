@@ -4,17 +4,25 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.daemon.evicting import Cache
 from tests.daemon.layout_fixtures import ollama
+from tests.daemon.layout_trees import divide
 from tests.daemon.ollama_server import serving
 from tests.daemon.passes import Field, holding, policy
 
+from cachewarden.clock import SystemClock
+from cachewarden.evict import Evictor
+from cachewarden.evict.served import Served
 from cachewarden.evict.served.api import full_name
 from cachewarden.evict.served.servers import parse_host, servers_of
+from cachewarden.holders import Machine
+from cachewarden.report import Removed, Spared
 from cachewarden_policies.policy import DAY, Amount, Limits
 from cachewarden_policies.reasons import KeepReason
 
@@ -158,6 +166,29 @@ def test_a_model_whose_weights_somebody_has_mapped_is_not_asked_for(field, tmp_p
         report = field.run(policy(evict_all=True))
     assert [each.reason for each in report.spared] == [KeepReason.IN_USE]
     assert has(field, "llama/8b")
+
+
+@pytest.mark.parametrize("file", [b"weights", None], ids=["weights", "the manifest"])
+def test_a_model_is_looked_at_as_any_victim_before_the_server_is_asked(tmp_path, file):
+    """Somebody came since the pass looked around: the server would remove it under him."""
+    cache = Cache(tmp_path / "root")
+    name = ollama.model(cache.root, ollama.REGISTRY + b"a/latest", b"weights")
+    (claim,) = divide(cache.root).claims
+    victim = cache.victim(*claim.paths, name=claim.name)
+    held = name if file is None else b"blobs/" + ollama.digest(file).replace(":", "-").encode()
+    with (
+        serving(tmp_path / "root", tmp_path / "server"),
+        cache.trash() as trash,
+        Evictor(trash, Machine(), now_ns=time.time_ns(), clock=SystemClock()) as evictor,
+    ):
+        served = Served(evictor, trash.root_fd, {claim.name})
+        with holding("f = open(sys.argv[1], 'rb')", os.fsdecode(cache.path(held))):
+            (outcome,) = served.evict_all([victim])
+        assert isinstance(outcome, Spared)
+        assert outcome.reason is KeepReason.IN_USE
+        assert cache.has(name)
+        assert isinstance(served.evict_all([victim])[0], Removed)
+    assert not cache.has(name)
 
 
 def test_a_server_that_cannot_be_reached_keeps_its_models(field, tmp_path):
