@@ -9,7 +9,7 @@ from tests.system.trees import age
 
 @pytest.fixture
 def old_and_new(root):
-    """Operators of two versions of flashinfer, the older of which nobody uses; cubins that are older still."""
+    """Operators of two versions of flashinfer, the older of which nobody uses, and older cubins."""
     flashinfer.build(os.fsencode(root))
     age(root, 2)
     age(f"{root}/0.2.14", 60)
