@@ -1,6 +1,8 @@
 """Changes are seen with one mark where a filesystem grants it, and with inotify where it does not."""
 
 import os
+import subprocess
+import sys
 
 import pytest
 from tests.daemon.opening import until
@@ -115,6 +117,28 @@ def test_a_btrfs_subvolume_alone_is_watched_with_inotify_and_its_changes_are_tol
             changes_are_told(site)
         finally:
             run("mount", "-t", "tmpfs", "tmpfs", point)  # so that its end finds something to unmount
+
+
+RIGHTS = """
+import os, sys
+from cachewarden.kernel.fanotify import detect
+from cachewarden.watch import Legacy, Told, Watching
+root, state = os.fsencode(sys.argv[1]), os.fsencode(sys.argv[2])
+made = Watching(Told(lambda key: None, lambda: None, lambda: None), frozenset(), Legacy(state), detect())
+made.watch("k", root)
+fd = os.open(root, os.O_RDONLY)
+print(made.take("k", fd), made.mode("k"), made.take("k", fd), len(made.feed.take_notices()))
+made.stop(in_order=True)
+"""
+
+
+@pytest.mark.parametrize(("right", "said"), [("sys_admin", 0), ("dac_read_search", 1)])
+def test_without_a_right_that_it_takes_inotify_serves(tmp_path, right, said):
+    fill(tmp_path, "cache/a/f")
+    wrap = ["setpriv", f"--bounding-set=-{right}", f"--inh-caps=-{right}"]
+    command = [*wrap, sys.executable, "-c", RIGHTS, str(tmp_path / "cache"), str(tmp_path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told == f"None inotify frozenset() {said}\n"
 
 
 def test_whoever_grants_more_later_is_taken_at_its_word(tmp_path, watching):

@@ -197,7 +197,7 @@ def test_what_is_remembered_of_directories_is_bounded():
         place.note(b"%d" % number, moved=False)
     assert place.dirty is None
     known = Known()
-    for number in range(250_000):
+    for number in range(50_000):
         known.is_outside(b"%d" % number)
         known.is_inside(b"%d" % number, ("k",))
-    assert max(len(known.outside), len(known.busy), len(known.inside)) <= 100_000
+    assert max(len(known.outside), len(known.busy), len(known.inside)) <= 20_000

@@ -6,6 +6,7 @@ feed.take(key, root_fd)     what changed since the last time
 
 import os
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 
 from cachewarden.kernel.fanotify import Features, Group, Kind, detect, is_group_of
@@ -15,7 +16,7 @@ from cachewarden.watch.structure.kept import keep, take_kept
 from cachewarden.watch.structure.reader import Reader
 
 STRUCTURE = "structure-"  # what the labels of its groups begin with
-_LEAVE_SECONDS = 2.0
+_LEAVE_SECONDS = 1.0  # for all together; one that takes longer does not answer
 
 
 class StructureFeed:
@@ -81,20 +82,16 @@ class StructureFeed:
         with self._lock:
             known = self._channels.get(label)
         channel = known[0] if known is not None else self._open(label)
+        granted = False
         try:
             granted = channel.admit(key, path, root_fd)
-        except BaseException:
-            granted = False
-            raise
         finally:
             if known is None and not granted:
                 channel.close()
-        if not granted:
-            return None
-        if known is None:
+        if granted and known is None:
             with self._lock:
                 self._channels[label] = channel, Reader(channel.fd, lambda: self._drain(channel), channel.end)
-        return channel
+        return channel if granted else None
 
     def _open(self, label: str) -> Channel:
         """A channel with a new group, or with the one that was handed down. Raises OSError."""
@@ -173,7 +170,8 @@ class StructureFeed:
             self._channels, self._channel_of = {}, {}
         for _, reader in channels:
             reader.end()
-        ended = [channel for channel, reader in channels if reader.join(_LEAVE_SECONDS)]
+        end = time.monotonic() + _LEAVE_SECONDS
+        ended = [channel for channel, reader in channels if reader.join(max(0.0, end - time.monotonic()))]
         known = {channel.label: channel.places for channel in ended if channel.broken is None}
         if known and in_order:
             try:
