@@ -10,11 +10,9 @@ from contextlib import suppress
 # So long at most between two batches while something is opened. The kernel merges what is alike meanwhile,
 # and what is left is one event for each directory and process.
 BATCH_SECONDS = 0.1
-# So long at least, and so many times what the last batch took: the first events after a rest are read at once
-# and the next ones soon, so that a program that runs for a moment is met while it lives and can be asked its
-# name; and however much is opened, reading takes no more than a hundredth of a core before batches are full.
-_LEAST_SECONDS = 0.003
-_REST = 100
+# The first events after a rest are read at once, and the next ones so soon, then after twice the time: a
+# program that runs for a moment is met while it lives and can be asked its name.
+_SOON_SECONDS = 0.003
 # At least this often the books are tended: dead processes forgotten.
 IDLE_SECONDS = 60.0
 # At most this often they are saved.
@@ -62,15 +60,17 @@ class Reader:
             self._poll.unregister(fd)
 
     def _run(self) -> None:
-        saved = swept = time.monotonic()
-        wait = IDLE_SECONDS
+        saved = swept = rested = time.monotonic()
+        wait, rest = IDLE_SECONDS, _SOON_SECONDS
         while not self._stop.is_set():
             if self._poll.poll(wait):
-                began = time.thread_time()
+                if time.monotonic() - rested >= BATCH_SECONDS:
+                    rest = _SOON_SECONDS
                 self._drain()
-                rest = max(_LEAST_SECONDS, _REST * (time.thread_time() - began))
-                if self._stop.wait(min(rest, BATCH_SECONDS)):
+                if self._stop.wait(rest):
                     return
+                rested = time.monotonic()
+                rest = min(2 * rest, BATCH_SECONDS)
             now = time.monotonic()
             if now - swept >= IDLE_SECONDS:
                 self._sweep()
