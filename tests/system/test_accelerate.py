@@ -97,7 +97,8 @@ def test_an_offloaded_model_works_through_fifty_passes_and_goes_when_it_is_over(
     time.sleep(1.5)
     warden.policy["min_idle"] = "1s"
     done = warden.once()
-    assert {"offload/tiny", "inductor"} <= set(done.evicted)
+    assert "offload/tiny" in done.evicted
+    assert any(name.startswith("inductor/fxgraph/") for name in done.evicted)
     assert not os.path.exists(f"{cache}/offload/tiny")
     assert done.kept["checkpoints/checkpoint_0"] == "protected"
     assert os.path.exists(f"{cache}/default_config.yaml")
