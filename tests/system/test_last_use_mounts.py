@@ -75,8 +75,10 @@ def test_what_was_read_before_there_was_a_service_is_known_by_access_times_only(
         warden.policy |= FIVE
         done = warden.once()
         assert done.evicted == (["A"] if mode == "noatime" else ["B"])
-        source = done.only["evicted"][0]["last_use_source"]
-        assert source == {"noatime": "stamps", "relatime": "relatime"}.get(mode, "atime")
+        source = {"noatime": "stamps", "relatime": "relatime"}.get(mode, "atime")
+        assert done.only["evicted"][0]["last_use_source"] == source
+        told = warden("status", "--json").json["locations"][0]["recency_source"]
+        assert told == source, "a command that begins now does not know what was opened before it"
 
 
 def test_two_reads_on_one_day_are_in_no_order_on_a_relatime_mount_but_for_the_service(warden, tmp_path):

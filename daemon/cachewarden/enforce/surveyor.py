@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cachewarden.clock import Clock
 from cachewarden.enforce import reporting
@@ -206,7 +206,11 @@ class Surveyor:
         self._judged[spec.key] = found.judged
         if found.refetched_bytes:
             self.means.journal.refetched(spec, found.refetched_bytes)
-        return found if opens is None else with_openers(found, opens, self.means.ledger, now_ns)
+        if opens is None:
+            return found
+        seen = with_openers(found, opens, self.means.ledger, now_ns)
+        # A command that began a moment ago can see opens, and saw none of those before it.
+        return replace(seen, opens_seen=seen.opens_seen and self.means.opens_since_start)
 
     def _recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
         """Figures of an earlier process are shown at once, and for what they are: not verified."""
@@ -222,8 +226,7 @@ class Surveyor:
 
     def complete(self, survey: Survey, guards: Guards) -> bool:
         """Whether "nobody uses it" can be known in a location: of this moment, and of who may come back."""
-        history = self.means.opens_since_start and survey.opens_seen
-        return history and inuse_complete(survey.spec, survey.mount, guards)
+        return survey.opens_seen and inuse_complete(survey.spec, survey.mount, guards)
 
     def _taken_up(
         self, spec: LocationSpec, root: tuple[int, Mount], trash: Trash, guards: Guards, now_ns: int
