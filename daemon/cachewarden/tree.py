@@ -9,8 +9,10 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
-from typing import TypeVar, cast
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, cast
 
 T = TypeVar("T")
 
@@ -69,17 +71,24 @@ def _type_of(child: "os.DirEntry[str]") -> int:
     return stat.S_IFLNK if child.is_symlink() else 0
 
 
+class Touched(Protocol):
+    """Says what may be different from the last time."""
+
+    def touches(self, path: bytes) -> bool:
+        """Whether anything at or below a path may be."""
+
+    def touches_names(self, path: bytes) -> bool:
+        """Whether the names in the directory at a path may be."""
+
+
 class Parts:
     """What was found out by looking at a directory and all that is below it, to be used again.
 
-    `touched` says of a path whether anything at or below it may be different now. `odd` counts what makes an
-    answer unfit to be kept: a part that could not be read, a question for the time. What is not asked for
-    any more is forgotten: the next tree gets `kept`.
+    `odd` counts what makes an answer unfit to be kept: a part that could not be read, a question for the
+    time. What is not asked for any more is forgotten: the next tree gets `kept`.
     """
 
-    def __init__(
-        self, known: Mapping[Hashable, object], touched: Callable[[bytes], bool], odd: Callable[[], int]
-    ) -> None:
+    def __init__(self, known: Mapping[Hashable, object], touched: Touched, odd: Callable[[], int]) -> None:
         self.kept: dict[Hashable, object] = {}
         self._known = known
         self._touched = touched
@@ -88,7 +97,7 @@ class Parts:
     def of(self, what: Hashable, path: bytes, make: Callable[[], T]) -> T:
         """What `make` answers, or answered when nothing was different. `what` tells questions apart."""
         key = (what, path)
-        if key in self._known and not self._touched(path):
+        if key in self._known and not self._touched.touches(path):
             answer = cast("T", self._known[key])
         else:
             before = self._odd()
@@ -97,6 +106,27 @@ class Parts:
                 return answer
         self.kept[key] = answer
         return answer
+
+    def recall(self, what: Hashable, path: bytes) -> object:
+        """What was kept with the names in some directories, while they are the same; None: nothing was."""
+        key = (what, path)
+        known = self._known.get(key)
+        if not isinstance(known, _Kept) or any(map(self._touched.touches_names, known.directories)):
+            return None
+        self.kept[key] = known
+        return known.answer
+
+    def keep(
+        self, what: Hashable, path: bytes, answer: object, also: AbstractSet[bytes] = frozenset()
+    ) -> None:
+        """What is true of the directory `path` while the names in it, and in others, are the same."""
+        self.kept[what, path] = _Kept(answer, also | {path})
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    answer: object
+    directories: AbstractSet[bytes]
 
 
 class Tree:

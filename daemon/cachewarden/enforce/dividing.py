@@ -49,8 +49,9 @@ def divide(
     time = AskedTime(now_ns)
     tree = Tree(root_fd)
     known = last.parts if last is not None and changed is not None else {}
-    touched = changed.touches if changed is not None else lambda _: True
-    tree.parts = parts = Parts(known, touched, lambda: time.asked + len(tree.unreadable) + len(tree.aside))
+    tree.parts = parts = Parts(
+        known, changed or Changed(), lambda: time.asked + len(tree.unreadable) + len(tree.aside)
+    )
     context = layouts.Context(
         now_ns=time, partial_max_idle=demand.partial_max_idle, keep_checkpoints=demand.keep_checkpoints
     )

@@ -5,11 +5,11 @@ import stat
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from cachewarden.inventory import Split
 from cachewarden.paths import show
-from cachewarden.tree import Tree
+from cachewarden.tree import Tree, split_path
 from cachewarden_policies.policy import DAY
 from cachewarden_policies.reasons import Cost, KeepReason
 
@@ -25,6 +25,7 @@ FURNITURE = frozenset({b".DS_Store", b"Thumbs.db", b"desktop.ini", b"CACHEDIR.TA
 _NAMES_IN_A_WARNING = 10
 _REMEMBERED = 32
 _STRANGE = 1000
+_LARGE = 1000  # names from which on a listing is worth being kept from one split to the next
 
 
 # What some other layout makes of a directory; None where no layout recognises it.
@@ -114,46 +115,62 @@ class LayoutTree(Tree):
         self._strange: set[frozenset[tuple[bytes, int]]] = set()
         self._about: bytes | None = None
         self._looks = 0
+        self._looked: set[bytes] = set()
 
     def first_of(self, layouts: Iterable[Layout], at: bytes) -> Layout | None:
         """The first of the layouts, always the same ones, that recognises the directory `at`."""
+        if self.parts is not None and self.parts.recall("strange", at):
+            return None
         names = frozenset(self.listing(at).items())
         if names in self._strange:
             return None
+        around, self._looked = self._looked, set()
         self._about, looks = at, self._looks
         found = next((each for each in layouts if each.recognises(self, at)), None)
-        if found is None and self._looks == looks and len(names) <= _REMEMBERED:
+        if found is None and len(names) > _REMEMBERED:
+            if self.parts is not None:
+                self.parts.keep("strange", at, True, self._looked)
+        elif found is None and self._looks == looks:
             if len(self._strange) >= _STRANGE:
                 self._strange.clear()
             self._strange.add(names)
+        self._looked |= around
         return found
+
+    def _look(self, directory: bytes) -> None:
+        self._looks += 1
+        self._looked.add(directory)
 
     def children(self, path: bytes = b"") -> list[tuple[bytes, os.stat_result]]:
         """As `Tree.children`."""
-        self._looks += 1
+        self._look(path)
         return super().children(path)
 
     def stat(self, path: bytes) -> os.stat_result | None:
         """As `Tree.stat`."""
-        self._looks += 1
+        self._look(split_path(path)[0])
         return super().stat(path)
 
     def readlink(self, path: bytes) -> bytes | None:
         """As `Tree.readlink`."""
-        self._looks += 1
+        self._look(split_path(path)[0])
         return super().readlink(path)
 
     def read(self, path: bytes, limit: int = 1 << 20) -> bytes | None:
         """As `Tree.read`."""
-        self._looks += 1
+        self._look(split_path(path)[0])
         return super().read(path, limit)
 
     def listing(self, path: bytes = b"") -> dict[bytes, int]:
         """As `Tree.listing`, without the trash; the result is shared and not to be changed."""
-        self._looks += path != self._about
+        if path != self._about:
+            self._look(path)
         if path in self._last:
             self._last.move_to_end(path)
             return self._last[path]
+        known = self.parts.recall("names", path) if self.parts is not None else None
+        if known is not None:
+            return cast("dict[bytes, int]", known)
         holes = len(self.unreadable)
         found = super().listing(path)
         for name in [name for name in found if name.startswith(_OURS)]:
@@ -162,6 +179,8 @@ class LayoutTree(Tree):
                 self.aside.add(path)
         if len(self.unreadable) == holes:  # a failure must be seen by everybody who asks
             self._last[path] = found
+            if self.parts is not None and len(found) >= _LARGE:
+                self.parts.keep("names", path, found)
             if len(self._last) > _REMEMBERED:
                 self._last.popitem(last=False)
         return found

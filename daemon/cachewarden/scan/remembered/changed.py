@@ -25,8 +25,14 @@ class Changed:
 
     def touches(self, path: bytes) -> bool:
         """Whether what is at `path` or anywhere below it may be different now."""
-        if path in self.around:
-            return True
+        return path in self.around or self._is_other(path)
+
+    def touches_names(self, path: bytes) -> bool:
+        """Whether the names in the directory at `path` may be others now."""
+        return path in self.dirty or self._is_other(path)
+
+    def _is_other(self, path: bytes) -> bool:
+        """Whether something else may have come to `path`."""
         while path:
             parent = split_path(path)[0]
             if parent in self.dirty and path not in self.same:
