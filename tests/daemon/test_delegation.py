@@ -3,6 +3,8 @@
 import os
 import pwd
 import shutil
+import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import replace
@@ -148,7 +150,30 @@ class TestTheChild:
         assert ran.ended == "ended after 1 s"
         assert ran.seconds < 60
         for pid in pids.read_text().split():
-            assert not alive(int(pid))
+            assert ended(int(pid))
+
+    def test_what_it_started_does_not_outlive_it_when_it_alone_heeds_the_signal(self, tmp_path):
+        pids = tmp_path / "pids"
+        stubborn = script(tmp_path / "stubborn", "trap '' TERM; sleep 300; sleep 300")
+        tool = script(tmp_path / "tool", f"{stubborn} & echo $! > {pids}; wait")
+        assert run([str(tool)], {}, me(tmp_path), 1.0, lambda: False).ended
+        assert ended(int(pids.read_text()))
+
+    def test_it_is_ended_by_a_service_that_may_not_kill_others(self, needs_root, place):
+        """The unit has no CAP_KILL; the child is somebody else's process."""
+        tool = script(place / "tool", f"trap '' TERM; echo $$ > {place}/pid; sleep 300; sleep 300")
+        place.chmod(0o777)
+        code = (
+            "import sys\n"
+            "from cachewarden.evict.tools import Account\n"
+            "from cachewarden.evict.tools.child import run\n"
+            f"nobody = Account({NOBODY.pw_uid}, {NOBODY.pw_gid}, 'nobody', '/nonexistent', ())\n"
+            "print(run([sys.argv[1]], {}, nobody, 1.0, lambda: False).ended)"
+        )
+        command = ["setpriv", "--bounding-set=-kill", sys.executable, "-c", code, str(tool)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+        assert done.stdout == "ended after 1 s\n"
+        assert ended(int((place / "pid").read_text()))
 
     def test_it_is_ended_when_the_service_stops(self, tmp_path):
         tool = script(tmp_path / "tool", "sleep 300")
@@ -169,6 +194,14 @@ class TestTheChild:
         tool = script(tmp_path / "tool", f"exec >&- 2>&-; sleep 1; touch {tmp_path}/done")
         assert run([str(tool)], {}, me(tmp_path), 60, lambda: False).status == 0
         assert (tmp_path / "done").exists()
+
+
+def ended(pid: int) -> bool:
+    """Whether a process is gone before long: a signal takes its time on a busy machine."""
+    until = time.monotonic() + 20
+    while alive(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not alive(pid)
 
 
 def alive(pid: int) -> bool:

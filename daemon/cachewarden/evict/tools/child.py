@@ -74,7 +74,7 @@ def run(
             elif time.monotonic() - begun > timeout_seconds:
                 ended = f"ended after {timeout_seconds:.0f} s"
         if ended is not None:
-            _end(child)
+            _end(child, account)
         _read(child.stdout.fileno(), output)
     status = -signal.SIGKILL if child.returncode is None else child.returncode
     return Ran(" ".join(argv), account.name, status, bytes(output), time.monotonic() - begun, ended)
@@ -120,11 +120,38 @@ def _read(fd: int, output: bytearray) -> bool:
     return bool(text)
 
 
-def _end(child: "subprocess.Popen[bytes]") -> None:
-    """End the child and all that it started: they share its process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            os.killpg(child.pid, number)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(_GRACE_SECONDS)
-            return
+def _end(child: "subprocess.Popen[bytes]", account: Account) -> None:
+    """End the child and all that it started: they share its process group.
+
+    The group's number stays taken until the child is waited for, so that no other group can be hit.
+    """
+    if child.returncode is not None:
+        return
+    _signal(child.pid, signal.SIGTERM, account)
+    patience = time.monotonic() + _GRACE_SECONDS
+    while not _has_ended(child.pid) and time.monotonic() < patience:
+        time.sleep(_TICK_SECONDS / 4)
+    _signal(child.pid, signal.SIGKILL, account)
+    with suppress(subprocess.TimeoutExpired):  # in a system call that cannot be interrupted
+        child.wait(_GRACE_SECONDS)
+
+
+def _has_ended(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+def _signal(group: int, number: int, account: Account) -> None:
+    """Send a signal to a group of processes of this user.
+
+    A service without CAP_KILL may not, root or not (kill(2)); but it may become that user, who may.
+    """
+    try:
+        os.killpg(group, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError:
+        with (
+            suppress(OSError, subprocess.TimeoutExpired),
+            _start(("/bin/sh", "-c", f"kill -{number} -{group}"), {}, account) as killer,
+        ):
+            killer.wait(_GRACE_SECONDS)
