@@ -8,8 +8,9 @@ import pytest
 from tests.daemon.passes import limit, policy
 from tests.daemon.remembering import Remembering, elsewhere, grow, make, writer
 
+from cachewarden.ledger import Pin
 from cachewarden_policies.policy import DAY, HOUR
-from cachewarden_policies.reasons import Outcome
+from cachewarden_policies.reasons import KeepReason, Outcome
 
 pytestmark = pytest.mark.root
 
@@ -298,3 +299,42 @@ def test_a_location_is_not_written_again_while_nothing_changes(field):
     time.sleep(0.01)
     field.run(policy())
     assert written() > known
+
+
+def test_a_pin_holds_from_the_next_pass_on_though_nothing_in_the_location_changed(field):
+    for number in range(3):
+        make(field.root / f"e{number}", files=1, kib=1024)
+    field.settle(policy())
+    field.pins.add(Pin(os.fsencode(field.root / "e0"), field.clock.wall_ns()), field.clock.wall_ns())
+    report = field.run(policy(limits=limit(1)))
+    assert {each.entry: each.reason for each in report.spared}[b"e0"] is KeepReason.PINNED
+    assert os.listdir(field.root) == ["e0"]
+
+
+def test_a_stamp_that_lies_ahead_counts_as_now_until_now_is_later(field):
+    make(field.root / "e", files=1)
+    ahead_ns = field.clock.wall_ns() + 2 * HOUR
+    os.utime(field.root / "e" / "0", ns=(ahead_ns, ahead_ns))
+    field.settle(policy())
+
+    def last_use():
+        field.watching.watch(field.spec(policy()).key, os.fsencode(field.root))
+        with field.enforcer.surveyor.surveyed([field.spec(policy())]) as findings:
+            (fact,) = findings.surveys[0].facts
+            return fact.last_use_ns
+
+    assert last_use() == field.clock.wall_ns()
+    field.clock.advance(HOUR)
+    assert last_use() == field.clock.wall_ns()
+    field.clock.advance(3 * HOUR)
+    assert last_use() == ahead_ns
+
+
+def test_an_opener_that_ends_holds_no_longer_though_nothing_in_the_location_changed(field):
+    make(field.root / "e", files=1, kib=1024)
+    field.settle(policy())
+    rules = policy(limits=limit(0))
+    with writer(field.root / "e" / "0"):
+        (held,) = field.run(rules).spared
+        assert held.reason in (KeepReason.LIVE_OPENER, KeepReason.IN_USE)
+    assert [each.entry for each in field.run(rules).evicted] == [b"e"]
