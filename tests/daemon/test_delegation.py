@@ -110,6 +110,18 @@ class TestTheExecutable:
         with pytest.raises(RefusedError):
             find_executable(("unknown-tool",), me(tmp_path, uid=0))
 
+    @pytest.mark.parametrize("where", [".local/bin", "elsewhere"])
+    def test_where_anybody_can_put_something_else_nothing_is_run(self, tmp_path, where):
+        """Directly, or behind a link."""
+        tool = script(tmp_path / where / "unknown-tool", "exit 0")
+        if where == "elsewhere":
+            (tmp_path / ".local/bin").mkdir(parents=True)
+            (tmp_path / ".local/bin/unknown-tool").symlink_to(tool)
+        assert find_executable(("unknown-tool",), me(tmp_path))
+        (tmp_path / where).chmod(0o777)
+        with pytest.raises(RefusedError):
+            find_executable(("unknown-tool",), me(tmp_path))
+
     def test_a_directory_or_a_link_to_nothing_is_none(self, tmp_path):
         (tmp_path / ".local/bin/unknown-tool").mkdir(parents=True)
         (tmp_path / "bin").mkdir()

@@ -83,8 +83,8 @@ def account_of(uid: int) -> Account:
 def find_executable(names: Iterable[str], account: Account) -> str:
     """The path of the first executable of these names that this user may be made to run.
 
-    It belongs to root or to him, and nobody else can write to it: what anybody else put there is
-    passed over. Raises RefusedError when there is none.
+    It and its directory belong to root or to him, and nobody else can write to them: what anybody else put
+    there, or could put there before it runs, is passed over. Raises RefusedError when there is none.
     """
     names = tuple(names)
     for directory in account.path:
@@ -92,16 +92,18 @@ def find_executable(names: Iterable[str], account: Account) -> str:
             path = os.path.join(directory, name)
             try:
                 found = os.stat(path)
+                homes = [os.stat(each) for each in (directory, os.path.dirname(os.path.realpath(path)))]
             except OSError:
                 continue
-            if stat.S_ISREG(found.st_mode) and _may_run(found, account):
+            if stat.S_ISREG(found.st_mode) and all(_is_his(each, account) for each in (found, *homes)):
                 return path
     raise RefusedError(
         f"no {' or '.join(names)} that root or {account.name} owns in {':'.join(account.path)}"
     )
 
 
-def _may_run(found: os.stat_result, account: Account) -> bool:
+def _is_his(found: os.stat_result, account: Account) -> bool:
+    """Whether nobody but root and him decides what is there. Directories have the bits for running, too."""
     if found.st_uid not in (0, account.uid) or not found.st_mode & 0o111:
         return False
     # A group of one's own is what many distributions give to each user.
