@@ -132,6 +132,38 @@ def test_locations_on_one_filesystem_are_told_apart(site, disk):
     assert not site.feed.sees("cache:/other")
 
 
+def test_where_a_directory_lies_is_looked_up_again_when_something_was_moved(site, disk):
+    fill(disk, "elsewhere/tree/one/new", "cache/a/new")
+    assert site.take() == {"a"}
+    by_others("os.rename(args[0], args[1])", disk / "elsewhere/tree", disk / "cache/tree")
+    assert site.take() == {"", "tree", "tree/one", "tree/two"}
+    fill(disk, "cache/tree/one/newer")
+    assert site.take() == {"tree/one"}
+    by_others("os.rename(args[0], args[1])", disk / "cache/tree", disk / "elsewhere/tree")
+    assert site.take() == {""}
+    site.asked.clear()
+    fill(disk, "elsewhere/tree/one/newest")
+    assert not until(lambda: site.asks, seconds=0.5)
+    assert site.take() == set()
+
+
+def test_a_directory_that_was_outside_and_is_a_location_now_is_looked_up_again(site, disk):
+    fill(disk, "elsewhere/tree/new")
+    assert site.take() == set()
+    other = Site(disk / "elsewhere/tree", site.feed, site.asked, "cache:/other")
+    other.take()
+    fill(disk, "elsewhere/tree/newer")
+    assert other.take() == {""}
+
+
+def test_another_directory_than_the_one_that_is_watched_is_not_known(site, disk):
+    fd = os.open(disk / "elsewhere", os.O_RDONLY)
+    assert site.feed.take(KEY, fd) is None
+    os.close(fd)
+    assert site.take() is None  # what was measured last was something else
+    assert site.take() == set()
+
+
 def test_one_directory_under_two_names_changes_under_both(site):
     other = Site(site.root, site.feed, site.asked, "cache:/again")
     other.take()

@@ -138,19 +138,22 @@ class Channel:
                 self._doubt()
             changed = self._drain()
             place = self.places.get(key)
-            dirty = self._dirty_of(place, root_fd) if place is not None and not self._useless else None
-            if place is not None:
+            dirty = None
+            if place is not None and not self._useless:
+                dirty = place.dirty
                 place.dirty = {}
+                if not self._is(place, root_fd):  # then what will be measured is not what is seen
+                    dirty = place.dirty = None
             if self._ignores:
                 self._silence(root_fd)
         return (paths_of(root_fd, dirty) if dirty is not None else None), changed - {key}
 
     @staticmethod
-    def _dirty_of(place: Place, root_fd: int) -> dict[bytes, bool] | None:
+    def _is(place: Place, root_fd: int) -> bool:
         try:
-            return place.dirty if Handles().of(b"", root_fd) == place.handle else None
+            return Handles().of(b"", root_fd) == place.handle
         except OSError:
-            return None
+            return False
 
     def drain(self) -> frozenset[str]:
         """Book all that the kernel knows up to now; the locations for which that asks for a pass.
