@@ -337,3 +337,13 @@ def test_the_fixture_has_every_kind_of_entry(root):
         "generated",
         "saved",
     }
+
+
+def test_each_of_many_datasets_is_held_by_its_own_locks_alone(root):
+    """At the top lie the locks of all; one name may be the end of another."""
+    for number in range(60):
+        prepared(root + b"/org___d%d/default/0.0.0/" % number + HASH)
+        put(root + b"/_x_org___d%d_default_0.0.0_" % number + HASH + b".lock", b"")
+    found = claims(divide(root))
+    assert len(found) == 60
+    assert all(len(each.locks) == 3 for each in found.values())

@@ -21,7 +21,7 @@ from cachewarden.layouts.datasets.names import (
     is_prepared,
     is_saved,
 )
-from cachewarden.layouts.datasets.prepared import Cache, claim_incomplete, claim_prepared
+from cachewarden.layouts.datasets.prepared import Cache, claim_incomplete, claim_prepared, locks_by_end
 from cachewarden.layouts.datasets.source import Sources
 from cachewarden.layouts.parts import Parts
 from cachewarden.tree import Tree
@@ -85,7 +85,7 @@ class DatasetsLayout:
         """Claims of all datasets, downloads and archives below `at`."""
         listing = tree.listing(at)
         parts = Parts(self.name, "a datasets cache", at)
-        locks = tuple(name for name in files(listing) if name.endswith(LOCK))
+        locks = locks_by_end(name for name in files(listing) if name.endswith(LOCK))
         cache = Cache(tree, at, context, Sources(tree, at), parts, locks)
         if is_downloads(listing):
             claim_downloads(cache, at, listing)

@@ -7,7 +7,7 @@ removes the whole directory before it moves the new one there.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cachewarden.inventory import Claim
@@ -33,7 +33,7 @@ class Cache:
     context: Context
     sources: Sources
     parts: Parts
-    locks: tuple[bytes, ...]  # names at the top
+    locks: Mapping[bytes, list[bytes]]  # at the top, as `locks_by_end` gives them
 
     def claim(self, name: bytes, paths: tuple[bytes, ...], kind: str, cost: Cost) -> Claim:
         """A claim of this layout, free to go."""
@@ -158,14 +158,27 @@ def claim_incomplete(cache: Cache, path: bytes, beside: Listing) -> None:
     )
 
 
+def locks_by_end(names: Iterable[bytes]) -> dict[bytes, list[bytes]]:
+    """Names of locks at the top, by each end of them that may be a dataset's path below the top.
+
+    A lock's name is the absolute path of the dataset, as its user has it, with `_` for each slash: where
+    in it the cache's own path ends is not known here.
+    """
+    found: dict[bytes, list[bytes]] = defaultdict(list)
+    for name in names:
+        start = name.find(b"_")
+        while start >= 0:
+            found[name[start + 1 :]].append(name)
+            start = name.find(b"_", start + 1)
+    return found
+
+
 def _locks(cache: Cache, path: bytes, beside: Listing) -> Iterator[bytes]:
     """Existing lock files that whoever looks for, prepares or describes the dataset `path` takes."""
     parent, _, name = path.rpartition(b"/")
     for end in (b"_builder.lock", b"_info.lock", b".incomplete_info.lock"):
         if name + end in files(beside):
             yield join(parent, name + end)
-    # At the top: the directory's absolute path, as its user has it, with `_` for each slash.
     inside = path[len(cache.at) :].lstrip(b"/").replace(b"/", b"_")
-    for lock in cache.locks:
-        if lock.endswith(b"_" + inside + b".lock"):
-            yield join(cache.at, lock)
+    for lock in cache.locks.get(inside + b".lock", ()):
+        yield join(cache.at, lock)
