@@ -181,7 +181,7 @@ def test_a_model_is_looked_at_as_any_victim_before_the_server_is_asked(tmp_path,
         cache.trash() as trash,
         Evictor(trash, Machine(), now_ns=time.time_ns(), clock=SystemClock()) as evictor,
     ):
-        served = Served(evictor, trash.root_fd, {claim.name})
+        served = Served(evictor, trash.root_fd)
         with holding("f = open(sys.argv[1], 'rb')", os.fsdecode(cache.path(held))):
             (outcome,) = served.evict_all([victim])
         assert isinstance(outcome, Spared)
@@ -197,6 +197,16 @@ def test_a_server_that_cannot_be_reached_keeps_its_models(field, tmp_path):
         report = field.run(policy(evict_all=True))
     assert report.evicted == ()
     assert {each.reason for each in report.spared} == {KeepReason.IN_USE}
+
+
+def test_a_name_that_no_request_can_carry_waits_until_no_server_lives(tmp_path):
+    """Such a file is none of the server's; but its blobs may be."""
+    field = Field(tmp_path)
+    ollama.model(os.fsencode(field.root), ollama.REGISTRY + b"\xff/latest", b"weights")
+    age(field.root)
+    with serving(field.root, tmp_path / "server"):
+        assert field.run(policy(evict_all=True)).evicted == ()
+    assert len(field.run(policy(evict_all=True)).evicted) == 1
 
 
 def test_blobs_without_a_model_wait_until_no_server_lives(field, tmp_path):

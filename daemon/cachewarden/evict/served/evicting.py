@@ -7,7 +7,7 @@ measured: `Evictor.probe_all`), then the server is asked to remove it, and what 
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,23 +38,25 @@ class Evicting(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """What a victim is called: the store's path in the location, and the model's full name."""
+    """What a victim is called: the store's path in the location, and the model's full name.
+
+    None for a name that no request can carry.
+    """
 
     store: bytes
-    name: str
+    name: str | None
 
 
 class Served:
     """An evictor that asks the server of a store where there is one.
 
-    `root_fd` is the open root of the location; `names` are those of entries that are models, and of others
-    that must not go while a server lives.
+    `root_fd` is the open root of the location. Entries of other kinds, and those that a server has nothing to
+    do with, are passed on.
     """
 
-    def __init__(self, evictor: Evictor, root_fd: int, names: Collection[bytes]) -> None:
+    def __init__(self, evictor: Evictor, root_fd: int) -> None:
         self._evictor = evictor
         self._root_fd = root_fd
-        self._names = names
 
     def close(self) -> None:
         """Wait until everything past the point of no return is unlinked."""
@@ -67,7 +69,7 @@ class Served:
         done: list[EvictionOutcome] = []
         waiting: list[Victim] = []
         for victim in victims:
-            if victim.name not in self._names:
+            if _model_of(victim.name) is None and not _is_unreferenced(victim.name):
                 waiting.append(victim)
                 continue
             done += self._evictor.evict_all(waiting, stop)
@@ -94,7 +96,7 @@ class Served:
             return self._evictor.evict_all([victim], stop)
         holders = tuple(Holder("opener", server.pid, "ollama") for server in servers.found)
         addresses = [server.address for server in servers.found if server.address is not None]
-        if model is None or len(servers.found) > 1 or not addresses:
+        if model is None or model.name is None or len(servers.found) > 1 or not addresses:
             return [Spared(KeepReason.IN_USE, holders)]
         return [self._through(Api(addresses[0]), model.name, victim, holders)]
 
@@ -153,8 +155,14 @@ def _model_of(name: bytes) -> _Model | None:
     parts = name.split(b"/")
     if len(parts) < 5 or parts[-5] not in _ROOTS:
         return None
+    store = b"/".join(parts[:-5])
     try:
         host, namespace, model, tag = (part.decode() for part in parts[-4:])
     except UnicodeDecodeError:
-        return None
-    return _Model(b"/".join(parts[:-5]), f"{host}/{namespace}/{model}:{tag}")
+        return _Model(store, None)
+    return _Model(store, f"{host}/{namespace}/{model}:{tag}")
+
+
+def _is_unreferenced(name: bytes) -> bool:
+    """Blobs without a manifest: of a pull or a `create`, perhaps, that is about to write it."""
+    return name.rpartition(b"/")[2] == b"blobs@unreferenced"
