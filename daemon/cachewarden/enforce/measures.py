@@ -11,12 +11,14 @@ from typing import Final
 from cachewarden.clock import boot_id
 from cachewarden.paths import show
 from cachewarden.scan import Stored, UnfitError, unpack
+from cachewarden_policies.policy import DAY
 
 _DIRECTORY: Final = b"measures"
 _MAGIC: Final = b"cachewarden measure\n"
 # After the magic: whether all that was seen to change is measured, and nobody has read the file since.
 _LEFT_IN_ORDER: Final = b"1"
 _IN_USE: Final = b"0"
+_FORGET_NS: Final = 90 * DAY
 
 
 class MeasureFiles:
@@ -65,13 +67,12 @@ class MeasureFiles:
 
     @staticmethod
     def _take_over(fd: int, content: bytes) -> bool:
-        if content[len(_MAGIC) : len(_MAGIC) + 1] != _LEFT_IN_ORDER:
-            return False
+        in_order = content[len(_MAGIC) : len(_MAGIC) + 1] == _LEFT_IN_ORDER
         try:
             os.pwrite(fd, _IN_USE, len(_MAGIC))
         except OSError:
             return False  # a disk that takes no byte: somebody after us could believe it, too
-        return True
+        return in_order
 
     def save(self, key: str, packed: bytes, *, in_order: bool) -> bool:
         """Keep what was packed for a location; whether that worked. The file before it stays if not."""
@@ -92,6 +93,14 @@ class MeasureFiles:
             self._notices.append(f"{show(path)} cannot be written: {error.strerror}, skipping")
             return False
         return True
+
+    def prune(self, now_ns: int) -> None:
+        """Remove what nobody has read or written for a quarter of a year; `now_ns` is the wall clock."""
+        with suppress(OSError), os.scandir(self._directory) as files:
+            for file in files:
+                with suppress(OSError):
+                    if now_ns - file.stat(follow_symlinks=False).st_mtime_ns > _FORGET_NS:
+                        os.unlink(file.path)
 
     def leave_in_order(self, key: str) -> None:
         """What was saved last for a location is still all that is known of it."""

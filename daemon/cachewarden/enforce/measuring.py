@@ -112,7 +112,7 @@ class Measuring:
     def retain(self, keys: Collection[str]) -> None:
         """Forget all locations but these."""
         for known in (self._memories, self._doubted):
-            for key in known.keys() - set(keys):
+            for key in set(known).difference(keys):  # workers add to it meanwhile
                 known.pop(key, None)
 
     def keep(self, key: str) -> None:

@@ -38,6 +38,8 @@ class Kept:
         """What was kept of a location, the first time that it is asked for."""
         if key in self._tried:
             return None
+        if not self._tried:
+            self._files.prune(self._clock.wall_ns())
         self._tried.add(key)
         return self._files.load(key)
 

@@ -1,7 +1,7 @@
 """Looking at a group of locations: their locks, what a killed process left, a survey of each."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -211,6 +211,12 @@ class Surveyor:
         seen = with_openers(found, opens, self.means.ledger, now_ns)
         # A command that began a moment ago can see opens, and saw none of those before it.
         return replace(seen, opens_seen=seen.opens_seen and self.means.opens_since_start)
+
+    def retain(self, keys: Collection[str]) -> None:
+        """These are all locations: forget what was measured and judged in others."""
+        self.measuring.retain(keys)
+        for key in set(self._judged).difference(keys):  # workers add to it meanwhile
+            self._judged.pop(key, None)
 
     def _recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
         """Figures of an earlier process are shown at once, and for what they are: not verified."""

@@ -61,6 +61,7 @@ class Dispatcher:
         self._territory = territory
         self._group_of = {key: group.decode() for key, group in devices(territory.locations).items()}
         groups = set(self._group_of.values())
+        self._organs.enforcer.surveyor.retain(self._group_of)
         self.requests.forget(groups)
         for gone in self._workers.keys() - groups:
             self._workers.pop(gone).end()
