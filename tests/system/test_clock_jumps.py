@@ -95,6 +95,20 @@ def test_a_year_back_between_two_commands_is_no_trouble(warden, root, clock):
     assert warden("status", "--json").json["locations"][0]["outcome"] in {"within_limits", "trimmed"}
 
 
+def test_a_pin_that_is_set_after_a_jump_costs_no_other_pin(warden, root, clock):
+    """Setting one drops those that have ended, and by a clock that is a year ahead all have."""
+    entries(root)
+    warden.policy |= {"evict_all": True}
+    assert warden("pin", f"{root}/old", "--for", "7d", environ=clock.environ).status == 0
+    assert once(warden, clock).evicted == ["young"]
+    clock.off(YEAR)
+    fill(f"{root}/new/f")
+    assert warden("pin", f"{root}/new", "--for", "7d", environ=clock.environ).status == 0
+    clock.off(0)
+    assert once(warden, clock).evicted == []
+    assert sorted(os.listdir(root)) == ["new", "old"]
+
+
 def test_a_running_service_ages_nothing_out_when_its_clock_goes_a_year_ahead(warden, root, clock):
     entries(root)
     warden.policy |= {"max_idle": "30d"}

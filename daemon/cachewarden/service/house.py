@@ -76,6 +76,11 @@ class House(Keeping):
         self._openers.stop()
         self.ledger.close()
 
+    def sure_ns(self) -> int:
+        """The earliest wall time that it may be: nothing ends by a clock that jumped."""
+        watch, now_ns = self.enforcer.means.clock_watch, self.clock.wall_ns()
+        return watch.look(now_ns, self.clock.monotonic_ns(), keep=False).sure_ns if watch else now_ns
+
     def once(
         self, *, only: str | None = None, free: int | None = None, confirmed: bool = False, wait_ns: int = 0
     ) -> PassReport:

@@ -42,6 +42,10 @@ class Keeping:
         """Write what waits, and let go of the files."""
         self.ledger.close()
 
+    def sure_ns(self) -> int:
+        """The earliest wall time that it may be: nothing ends by a clock that jumped."""
+        return self.clock.wall_ns()
+
     def territory(self) -> Territory:
         """All locations in force at this moment."""
         return territory(self.settings)
@@ -69,12 +73,12 @@ class Keeping:
         now_ns = self.clock.wall_ns()
         absolute = os.path.join(spec.path, relative) if relative else spec.path
         pin = Pin(absolute, now_ns, until_ns, reason, os.getuid())
-        self.pins.add(pin, now_ns)
+        self.pins.add(pin, self.sure_ns())  # which drops the ones that have ended
         return pin
 
     def unpin(self, path: bytes) -> bool:
         """Take the pin on `path` back; False when there is none. Raises OSError."""
-        now_ns = self.clock.wall_ns()
+        now_ns = self.sure_ns()
         if self.pins.remove(path, now_ns):
             return True
         try:
@@ -85,7 +89,7 @@ class Keeping:
 
     def pin_list(self) -> list[Pin]:
         """The pins in force."""
-        now_ns = self.clock.wall_ns()
+        now_ns = self.sure_ns()
         return self.pins.load(now_ns).active(now_ns)
 
     def history(self, *, limit: int = _HISTORY, only: str | None = None) -> list[EvictionRow]:
