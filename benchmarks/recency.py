@@ -42,9 +42,9 @@ class Sizes:
         """Entries that are directories, entries that are single files, and a few files all the time."""
         flat = self.directories * self.files
         return (
-            Load("over {} directories", self.directories, self.processes, 3, self.files),
-            Load("over {} files of one directory", flat, self.processes, 3 * self.files, flat=True),
-            Load("in a hot loop on 50 files in {} directories", 5, 1, 5, 10, self.hot_rounds),
+            Load("over {:,} directories", self.directories, self.processes, 3, self.files),
+            Load("over {:,} files of one directory", flat, self.processes, 3 * self.files, flat=True),
+            Load("in a hot loop on 50 files in {:,} directories", 5, 1, 5, 10, self.hot_rounds),
         )
 
 
