@@ -11,8 +11,8 @@ renamed one itself.
 
 Nothing is missed by a handle that leads nowhere (ESTALE). The directory is gone, and so another one, in which
 it lay last, lost a name. What was moved out of a location and deleted there is a name that the location lost
-by the move. Not seen is what is written through a name outside a location (another link of a file), or through
-a handle into a file whose directory the kernel does not know (an NFS server's writes).
+by the move. Not seen is what is written through a name outside a location (another link of a file), or by a
+handle into a file whose directory the kernel does not know (an NFS server's writes).
 """
 
 import os
