@@ -1,10 +1,12 @@
 """Models go through the server that keeps them, and by hand where none lives."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from tests.daemon.passes import Field, holding, policy
 from cachewarden.clock import SystemClock
 from cachewarden.evict import Evictor
 from cachewarden.evict.served import Served
-from cachewarden.evict.served.api import full_name
+from cachewarden.evict.served.api import ServerError, full_name, listed
 from cachewarden.evict.served.servers import parse_host, servers_of
 from cachewarden.holders import Machine
 from cachewarden.report import Removed, Spared
@@ -360,3 +362,22 @@ def test_no_address_crashes_and_none_leads_away(text):
 def test_names_are_made_whole_again(shown, full):
     """As they are paths of manifests."""
     assert full_name(shown) == full
+
+
+ANSWERS = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["models", "name", "model", "digest"]), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.binary(max_size=80) | ANSWERS.map(lambda value: json.dumps(value).encode()) | st.just(b"[" * 100_000)
+)
+def test_no_answer_crashes(text):
+    """A list of names, or a server that makes no sense."""
+    with suppress(ServerError):
+        assert all(name.count("/") >= 2 and ":" in name for name, _ in listed(text))

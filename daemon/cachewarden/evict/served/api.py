@@ -6,7 +6,6 @@
 
 import http.client
 import json
-from collections.abc import Iterator
 from typing import Any
 
 _TIMEOUT_SECONDS = 20.0
@@ -26,30 +25,18 @@ class Api:
 
     def models(self) -> dict[str, str]:
         """The digest of the manifest (hexadecimal) of each model, by its full name."""
-        return {name: digest for name, digest in self._listed("/api/tags") if digest}
+        return {name: digest for name, digest in listed(self._ask("GET", "/api/tags")) if digest}
 
     def loaded(self) -> set[str]:
         """Full names of the models that are in memory."""
-        return {name for name, _ in self._listed("/api/ps")}
+        return {name for name, _ in listed(self._ask("GET", "/api/ps"))}
 
     def delete(self, name: str) -> None:
         """Remove a model."""
         # Versions before 0.5 read `name`.
         self._ask("DELETE", "/api/delete", json.dumps({"model": name, "name": name}))
 
-    def _listed(self, path: str) -> Iterator[tuple[str, str]]:
-        found = _parsed(self._ask("GET", path, None))
-        models = found.get("models") if isinstance(found, dict) else None
-        if not isinstance(models, list | None):
-            raise ServerError(f"{path}: no list of models")
-        for each in models or ():
-            name = each.get("model") or each.get("name") if isinstance(each, dict) else None
-            if not isinstance(name, str):
-                raise ServerError(f"{path}: a model without a name")
-            digest = each.get("digest")
-            yield full_name(name), digest.removeprefix("sha256:") if isinstance(digest, str) else ""
-
-    def _ask(self, method: str, path: str, body: str | None) -> bytes:
+    def _ask(self, method: str, path: str, body: str | None = None) -> bytes:
         connection = http.client.HTTPConnection(*self._address, timeout=_TIMEOUT_SECONDS)
         try:
             headers = {"Content-Type": "application/json"} if body is not None else {}
@@ -65,11 +52,24 @@ class Api:
         return text
 
 
-def _parsed(text: bytes) -> Any:
+def listed(text: bytes) -> list[tuple[str, str]]:
+    """Full name and digest (hexadecimal, or empty) of each model in an answer. Raises ServerError."""
     try:
-        return json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ServerError(f"no JSON: {error}") from error
+    models = found.get("models") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(models, list | None):
+        raise ServerError("no list of models")
+    return [_model(each) for each in models or ()]
+
+
+def _model(found: Any) -> tuple[str, str]:
+    name = found.get("model") or found.get("name") if isinstance(found, dict) else None
+    if not isinstance(name, str):
+        raise ServerError("a model without a name")
+    digest = found.get("digest")
+    return full_name(name), digest.removeprefix("sha256:") if isinstance(digest, str) else ""
 
 
 def full_name(name: str) -> str:
