@@ -7,19 +7,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.daemon.passes import MIB, Field, limit, policy
+from tests.daemon.delegating import me, script
+from tests.daemon.passes import MIB
 
-from cachewarden.enforce.circumstances import Mood
-from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.evict.tools import Account, RefusedError, ToolsCache, account_of, prune
 from cachewarden.evict.tools.account import SYSTEM, find_executable, owner_of
 from cachewarden.evict.tools.child import run
 from cachewarden.evict.tools.commands import command_for
-from cachewarden_policies.reasons import Outcome
 
 NOBODY = pwd.getpwnam("nobody")
 
@@ -30,29 +27,6 @@ def place():
     with tempfile.TemporaryDirectory(prefix="cachewarden-user-") as path:
         os.chmod(path, 0o755)
         yield Path(path)
-
-
-def script(path: Path, text: str, mode: int = 0o755, uid: int | None = None) -> Path:
-    """An executable of the shell."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/bin/sh\n" + text)
-    path.chmod(mode)
-    if uid is not None:
-        os.chown(path, uid, -1)
-    return path
-
-
-def me(home: Path, **changes) -> Account:
-    """An account whose tools are in `home`."""
-    mine = Account(os.geteuid(), os.getegid(), "me", str(home), (os.getegid(),))
-    return replace(mine, **changes)
-
-
-def ccache_tree(root: Path, mib: int) -> None:
-    """A cache of ccache with so many MiB in it."""
-    (root / "0" / "a").mkdir(parents=True)
-    (root / "0" / "a" / "stats").write_text("0\n")
-    (root / "0" / "a" / "1R").write_bytes(b"x" * mib * MIB)
 
 
 class TestTheAccount:
@@ -240,83 +214,6 @@ def test_a_cache_without_a_command_is_refused(tmp_path):
     with pytest.raises(RefusedError, match="bazel has no command"):
         prune(ToolsCache(fd, os.fsencode(tmp_path), "bazel"), lambda: False)
     os.close(fd)
-
-
-class TestAPass:
-    """A stand-in for ccache that does as its manual says, in the home of the owner."""
-
-    @pytest.fixture
-    def field(self, tmp_path):
-        """A cache of 8 MiB; the home of whoever runs this is a temporary one."""
-        field = Field(tmp_path)
-        ccache_tree(field.root, 8)
-        script(
-            tmp_path / "home/.local/bin/ccache",
-            f'test "$1" = --cleanup || exit 9\necho $CCACHE_MAXSIZE >> {tmp_path}/calls\n'
-            'rm -f "$CCACHE_DIR"/0/a/*R\necho cleaned\n',
-        )
-        self.calls = tmp_path / "calls"
-        self.live_in(field, tmp_path / "home")
-        return field
-
-    def live_in(self, field, home):
-        """Let the owner of the cache have this home."""
-        field.enforcer = Enforcer(field.enforcer.means, accounts=lambda _uid: me(home))
-
-    def run(self, field, limits, **changes):
-        """One pass."""
-        return field.run(policy(limits=limits), **changes)
-
-    def test_over_the_limit_the_tool_prunes_to_the_target(self, field):
-        report = self.run(field, limit(6, 4), delegate=True)
-        assert self.calls.read_text() == "4096Ki\n"
-        assert report.outcome is Outcome.TRIMMED
-        assert report.bytes_after < MIB
-        assert any("cleaned" in each and "exit status 0" in each for each in field.heard.notices)
-
-    def test_within_its_limits_nothing_runs(self, field):
-        self.run(field, limit(20), delegate=True)
-        assert not self.calls.exists()
-
-    def test_without_delegate_it_is_only_reported(self, field):
-        report = self.run(field, limit(6, 4))
-        assert not self.calls.exists()
-        assert report.outcome is Outcome.SHORT
-        assert report.foreign_bytes == report.bytes_after
-
-    def test_report_only_runs_nothing(self, field):
-        self.run(field, limit(6, 4), delegate=True, enforce=False)
-        assert not self.calls.exists()
-
-    @pytest.mark.parametrize(
-        "orders",
-        [Orders(tools=False), Orders(only="another"), Orders(requested=True), Orders(Mood(quiet=True))],
-        ids=["apply", "another location", "evict PATH", "quiet hours"],
-    )
-    def test_a_pass_about_something_else_or_in_quiet_hours_runs_nothing(self, field, orders):
-        field.run(policy(limits=limit(6, 4)), orders, delegate=True)
-        assert not self.calls.exists()
-
-    def test_a_tool_that_does_not_help_is_not_asked_again_at_once(self, field, tmp_path):
-        script(tmp_path / "home/.local/bin/ccache", f"echo x >> {tmp_path}/calls; exit 1")
-        for _ in range(3):
-            report = self.run(field, limit(6, 4), delegate=True)
-        assert report.outcome is Outcome.SHORT
-        assert self.calls.read_text() == "x\n"
-        (field.root / "0/a/2R").write_bytes(b"x" * 2 * MIB)
-        self.run(field, limit(6, 4), delegate=True)
-        assert self.calls.read_text() == "x\nx\n"
-        field.clock.advance(7 * 3600 * 10**9)
-        self.run(field, limit(6, 4), delegate=True)
-        assert self.calls.read_text() == "x\nx\nx\n"
-
-    def test_a_refusal_is_said_once_and_stops_nothing(self, field, tmp_path):
-        self.live_in(field, tmp_path / "nowhere")
-        if any((Path(each) / "ccache").exists() for each in SYSTEM):
-            pytest.skip("ccache is installed: the system's would be found")
-        for _ in range(2):
-            assert self.run(field, limit(6, 4), delegate=True).outcome is Outcome.SHORT
-        assert sum("not delegated to ccache" in each for each in field.heard.notices) == 1
 
 
 def real_user_cache(base: Path) -> tuple[Path, int]:
