@@ -226,8 +226,7 @@ class OpenerFeed:
         located = self._located.get(key)
         if located is None:
             return set(entries)
-        asked = set(entries)
-        boot_ns = self._clock.monotonic_ns()
+        asked, boot_ns = set(entries), self._clock.monotonic_ns()
         with located.channel.lock:
             if not located.channel.certain(boot_ns, located.book.hold_ns):
                 return asked
@@ -258,11 +257,6 @@ class OpenerFeed:
         with located.channel.lock:
             return located.book.uses.take_news(every=True)
 
-    def pairs(self) -> dict[str, int]:
-        """How many (entry, process) pairs are remembered, by location: what bounds the memory."""
-        with self._lock:
-            return {key: len(located.book) for key, located in self._located.items()}
-
     @property
     def overflows(self) -> int:
         """How often the kernel lost events."""
@@ -272,9 +266,7 @@ class OpenerFeed:
         """Sentences for the log, each given out once."""
         with self._lock:
             notices, self._notices = self._notices, []
-        for channel in self._all_channels():
-            notices += channel.take_notices()
-        return notices
+        return notices + [each for channel in self._all_channels() for each in channel.take_notices()]
 
     def _all_channels(self) -> list[Channel]:
         with self._lock:
@@ -296,8 +288,7 @@ class OpenerFeed:
 
         Unless `every` use is asked for, those that the ledger has to within a minute wait.
         """
-        changes = []
-        news: dict[str, News] = {}
+        changes, news = [], {}
         for each in self._all_located():
             with each.channel.lock:
                 changes.append(each.book.take_unsaved())
