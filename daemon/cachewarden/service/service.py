@@ -1,6 +1,6 @@
 """`cachewarden run`: the main loop. It decides what is wanted and when, and never touches a cache itself.
 
-The loop turns twice a second, and when a pass is due, whatever the workers and their filesystems do; only
+The loop turns once a second, and when a pass is due, whatever the workers and their filesystems do; only
 it pings the service manager's watchdog. Passes run in workers, one for each filesystem; finding locations
 runs in the lookout's threads; the HTTP side has its own. They share values, each behind a lock of its own.
 """
@@ -44,7 +44,6 @@ from cachewarden.spec import LocationSpec
 from cachewarden.watch import Legacy, Told, Watching
 from cachewarden_policies.policy import DAY, SECOND
 
-_TURN_SECONDS = 0.5
 _LOOK_NS = 10 * SECOND  # globs are looked at again at least this often, whatever events say
 _ALIVE_NS = 5 * SECOND  # a main loop that did not turn for so long hangs
 _LEAVE_SECONDS = 8.0  # for passes under way, when we are asked to leave
@@ -146,7 +145,7 @@ class Service:
         )
         try:
             while not self._stopping.is_set():
-                self._wake.wait(self._dispatcher.next_seconds(_TURN_SECONDS))
+                self._wake.wait(self._dispatcher.next_seconds(self._voice.turn_seconds))
                 self._wake.clear()
                 self._turn()
         finally:

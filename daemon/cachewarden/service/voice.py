@@ -17,6 +17,9 @@ def sentence(there: int, silent: int, blinded: Sequence[str]) -> str:
     return f"{told}, {silent} of them not answering" if silent else told
 
 
+_TURN_SECONDS = 1.0
+
+
 class Voice:
     """Says only what changed. `reload` is how the last reload went, for people."""
 
