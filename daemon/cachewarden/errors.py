@@ -43,6 +43,18 @@ class NoServiceError(CachewardenError):
     exit_status = 2
 
 
+class ServiceRefusedError(CachewardenError):
+    """The service does not do what was asked over its socket.
+
+    `http` is the HTTP status of its answer, `exit_status` what a command ends with that gets it.
+    """
+
+    def __init__(self, text: str, http: int = 403, exit_status: int = 2) -> None:
+        super().__init__(text)
+        self.http = http
+        self.exit_status = exit_status
+
+
 class LocationLockedError(CachewardenError):
     """Another pass holds the lock of a location for longer than `--wait`; the text names the holder."""
 

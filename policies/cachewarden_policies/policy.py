@@ -89,3 +89,5 @@ class Policy:
     min_size: int = 0
     soft_lock_age: int = DAY
     evict_all: bool = False
+    max_pin: int | None = 30 * DAY
+    max_pinned_size: int | None = None

@@ -52,9 +52,9 @@ def test_any_path_that_bytes_can_spell_can_be_pinned(tmp_path_factory, path):
     assert store.load(NOW).all == (Pin(path, NOW),)
 
 
-def test_a_second_pin_on_a_path_replaces_the_first(store):
+def test_a_second_pin_of_a_user_on_a_path_replaces_the_first(store):
     store.add(MODEL, NOW)
-    longer = Pin(MODEL.path, NOW, None, "for good")
+    longer = Pin(MODEL.path, NOW, None, "for good", MODEL.uid)
     store.add(longer, NOW)
     assert store.load(NOW).all == (longer,)
 
@@ -212,3 +212,20 @@ def test_on_a_full_disk_the_old_pins_stay_and_the_failure_is_not_hidden(store, s
     assert b"OSError" in child.stderr
     assert store.load(NOW).all == (MODEL,)
     assert store.load(NOW).notices == ()
+
+
+def test_pins_of_two_users_on_one_path_hold_beside_each_other_and_each_takes_back_his_own(store):
+    theirs = Pin(MODEL.path, NOW, None, "for us", MODEL.uid + 1)
+    store.add(MODEL, NOW)
+    store.add(theirs, NOW)
+    assert set(store.load(NOW).all) == {MODEL, theirs}
+    assert not store.remove(MODEL.path, NOW, uid=MODEL.uid + 2)
+    assert store.remove(MODEL.path, NOW, uid=MODEL.uid)
+    assert store.load(NOW).all == (theirs,)
+
+
+def test_a_path_is_free_of_pins_when_they_are_taken_back_whoever_set_them(store):
+    store.add(MODEL, NOW)
+    store.add(Pin(MODEL.path, NOW, None, "", MODEL.uid + 1), NOW)
+    assert store.remove(MODEL.path, NOW)
+    assert store.load(NOW).all == ()

@@ -1,6 +1,7 @@
 """From a path that somebody typed to the entry that it means."""
 
 import os
+from collections.abc import Iterator
 
 from cachewarden.errors import UsageError
 from cachewarden.inventory import Inventory
@@ -15,13 +16,19 @@ def location_of(territory: Territory, path: bytes) -> tuple[LocationSpec, bytes]
     Links on the way are resolved, but not the last component: an entry may itself be a link. Raises
     UsageError when no location has it.
     """
-    parent, name = os.path.split(path)
-    for candidate in (os.path.normpath(path), os.path.join(os.path.realpath(parent), name)):
+    for candidate in _candidates(path):
         for spec in (*territory.locations, *territory.missing):
             if candidate == spec.path or candidate.startswith(spec.path + b"/"):
                 return spec, candidate[len(spec.path) + 1 :]
     known = ", ".join(sorted({show(spec.path) for spec in territory.locations})) or "none is configured"
     raise UsageError(f"{show(path)}: not in any location ({known})")
+
+
+def _candidates(path: bytes) -> Iterator[bytes]:
+    """As it stands first: resolving links asks the disk, which may not answer."""
+    yield os.path.normpath(path)
+    parent, name = os.path.split(path)
+    yield os.path.join(os.path.realpath(parent), name)
 
 
 def entry_at(inventory: Inventory, relative: bytes) -> int | None:

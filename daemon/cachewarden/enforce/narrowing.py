@@ -105,6 +105,22 @@ def only_named(name: bytes) -> Callable[[Survey], Mapping[int, KeepReason]]:
     return guards
 
 
+def only_owned(name: bytes, uid: int | None) -> Callable[[Survey], Mapping[int, KeepReason]]:
+    """Hard guards for all entries but the one of this name, and for that unless it is this user's.
+
+    None: whoever owns it.
+    """
+
+    def guards(survey: Survey) -> Mapping[int, KeepReason]:
+        return {
+            index: KeepReason.WITHIN_LIMITS if entry.name != name else KeepReason.CHANGED
+            for index, entry in enumerate(survey.inventory.entries)
+            if entry.name != name or uid not in (None, entry.owner)
+        }
+
+    return guards
+
+
 def requested(spec: LocationSpec) -> LocationSpec:
     """The location under a policy that lets everything go that no hard guard holds.
 

@@ -1,6 +1,6 @@
 """What `list` and `explain` show: one row for each entry, with its verdict."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cachewarden.enforce.survey import Survey
@@ -125,6 +125,13 @@ def explanation(
     return Explanation(
         row, holders, limits, record, Holder("opener", opener.pid or None, show(opener.name), user)
     )
+
+
+def listing(rows: Iterable[Row]) -> list[dict[str, object]]:
+    """What `list --json` prints. Looks up the names of the owners."""
+    found = list(rows)
+    names = {uid: user_name(uid) for uid in {row.owner for row in found}}
+    return [row.to_json() | {"user": names[row.owner]} for row in found]
 
 
 def rows(survey: Survey, plan: LocationPlan, pins: Sequence[Pin | None]) -> list[Row]:

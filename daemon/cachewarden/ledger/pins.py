@@ -101,18 +101,27 @@ class PinStore:
         return Pins(copy, (notice,))
 
     def add(self, pin: Pin, now_ns: int) -> None:
-        """Set a pin, in the place of an older one on the same path. On the disk when this returns.
+        """Set a pin, in the place of an older one of the same user on the same path. On the disk when this
+        returns.
 
         Raises OSError (nothing changed then, or the pin is set but its copy is not) and
         PinsUnreadableError.
         """
-        self._change(lambda pins: [*(each for each in pins if each.path != pin.path), pin], now_ns)
+        same = (pin.path, pin.uid)
+        self._change(lambda pins: [*(each for each in pins if (each.path, each.uid) != same), pin], now_ns)
 
-    def remove(self, path: bytes, now_ns: int) -> bool:
-        """Take the pin on exactly this path back; False when there is none. Raises as `add` does."""
-        if all(pin.path != path for pin in self.load(now_ns).active(now_ns)):
+    def remove(self, path: bytes, now_ns: int, uid: int | None = None) -> bool:
+        """Take the pins on exactly this path back, or only that of one user; False when there is none.
+
+        Raises as `add` does.
+        """
+
+        def meant(pin: Pin) -> bool:
+            return pin.path == path and uid in (None, pin.uid)
+
+        if not any(meant(pin) for pin in self.load(now_ns).active(now_ns)):
             return False
-        self._change(lambda pins: [each for each in pins if each.path != path], now_ns)
+        self._change(lambda pins: [each for each in pins if not meant(each)], now_ns)
         return True
 
     def _change(self, change: Callable[[list[Pin]], list[Pin]], now_ns: int) -> None:

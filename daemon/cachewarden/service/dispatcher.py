@@ -47,7 +47,7 @@ class Dispatcher:
     """Keeps the workers. Its methods are the main loop's; `heard`, `want` and `changed` are everybody's."""
 
     def __init__(self, organs: Organs, settle_ns: int) -> None:
-        self._organs = organs
+        self.organs = organs
         self._log = get_logger()
         self._said = Changes()
         self.requests = Requests(settle_ns)
@@ -55,53 +55,58 @@ class Dispatcher:
         self._group_of: dict[str, str] = {}
         self._workers: dict[str, Worker] = {}
 
+    @property
+    def territory(self) -> Territory:
+        """The locations in force."""
+        return self._territory
+
     def take(self, territory: Territory) -> None:
         """The locations in force are these now; new ones want a pass at once."""
         before = set(self._group_of)
         self._territory = territory
         self._group_of = {key: group.decode() for key, group in devices(territory.locations).items()}
         groups = set(self._group_of.values())
-        self._organs.enforcer.surveyor.retain(self._group_of)
+        self.organs.enforcer.surveyor.retain(self._group_of)
         self.requests.forget(groups)
         for gone in self._workers.keys() - groups:
             self._workers.pop(gone).end()
         for key in before - self._group_of.keys():
-            self._organs.watching.unwatch(key)
+            self.organs.watching.unwatch(key)
         for key in self._group_of.keys() - before:
-            self.requests.wanted(self._group_of[key], self._organs.clock.monotonic_ns())
+            self.requests.wanted(self._group_of[key], self.organs.clock.monotonic_ns())
 
     def want_all(self) -> None:
         """A pass over everything is due."""
         for group in set(self._group_of.values()):
             if self._busy(group):
-                self._organs.metrics.count_late()
-            self.requests.wanted(group, self._organs.clock.monotonic_ns())
+                self.organs.metrics.count_late()
+            self.requests.wanted(group, self.organs.clock.monotonic_ns())
 
     def want(self, key: str) -> None:
         """A pass over a location is due, because a pool asks for it."""
         if key in self._group_of:
-            self.requests.wanted(self._group_of[key], self._organs.clock.monotonic_ns())
+            self.requests.wanted(self._group_of[key], self.organs.clock.monotonic_ns())
 
     def changed(self, key: str) -> bool:
         """Something changed in a location; whether `next_seconds` has to be asked again for that."""
         group = self._group_of.get(key)
-        return group is not None and self.requests.changed(group, self._organs.clock.monotonic_ns())
+        return group is not None and self.requests.changed(group, self.organs.clock.monotonic_ns())
 
     def next_seconds(self, most: float) -> float:
         """How long there is nothing to begin, if nothing else happens; `most` at most."""
         due_ns = self.requests.next_ns(self._busy_groups())
         if due_ns is None:
             return most
-        return min(most, max(0.0, (due_ns - self._organs.clock.monotonic_ns()) / SECOND))
+        return min(most, max(0.0, (due_ns - self.organs.clock.monotonic_ns()) / SECOND))
 
     def turn(self) -> None:
         """Begin the passes that are due and whose workers are free."""
-        for group in self.requests.take_due(self._organs.clock.monotonic_ns(), self._busy_groups()):
+        for group in self.requests.take_due(self.organs.clock.monotonic_ns(), self._busy_groups()):
             specs = [spec for spec in self._territory.locations if self._group_of.get(spec.key) == group]
-            worker = self._workers.get(group) or Worker(group, self._crashed, self._organs.clock.awake_ns)
+            worker = self._workers.get(group) or Worker(group, self._crashed, self.organs.clock.awake_ns)
             self._workers[group] = worker
             if not worker.offer(lambda group=group, specs=specs: self._pass(group, specs)):  # type: ignore[misc]
-                self.requests.wanted(group, self._organs.clock.monotonic_ns())  # right after this one
+                self.requests.wanted(group, self.organs.clock.monotonic_ns())  # right after this one
 
     def heard(self, spec: LocationSpec) -> None:
         """A pass over a location made progress. Called from its worker."""
@@ -130,7 +135,7 @@ class Dispatcher:
         return [group for group, worker in self._workers.items() if worker.busy]
 
     def _pass(self, group: str, specs: Sequence[LocationSpec]) -> None:
-        organs, clock = self._organs, self._organs.clock
+        organs, clock = self.organs, self.organs.clock
         begun = clock.awake_ns()
         self._watch(specs)
         mood = Mood(quiet=organs.quiet(clock.wall_ns()), blinded=organs.blinded())
@@ -152,11 +157,11 @@ class Dispatcher:
     def _take(self, specs: Sequence[LocationSpec], report: PassReport, now_ns: int) -> None:
         by_place = {(spec.name, spec.path): spec for spec in specs}
         for each in report.locations:
-            self._organs.figures.took(by_place[each.name, each.path], each, now_ns)
+            self.organs.figures.took(by_place[each.name, each.path], each, now_ns)
         rooms = {each.gauges.room.dev: each.gauges.room.point for each in report.locations if each.gauges}
         if rooms:
             ghosts = deleted_open(rooms.keys())
-            self._organs.figures.set_ghosts({rooms[dev]: size for dev, size in ghosts.items()})
+            self.organs.figures.set_ghosts({rooms[dev]: size for dev, size in ghosts.items()})
 
     def _watch(self, specs: Sequence[LocationSpec]) -> None:
         """Watch, before anything is measured, so that what appears in between is noticed."""
@@ -164,8 +169,8 @@ class Dispatcher:
         for spec in specs:
             if is_network_or_unknown(mount_above(table, spec.path).fstype):
                 continue  # the kernel sees nothing there of what other machines do
-            self._organs.watching.watch(spec.key, spec.path)
-        warning = self._organs.watching.warning
+            self.organs.watching.watch(spec.key, spec.path)
+        warning = self.organs.watching.warning
         if self._said.changed("watch", warning) and warning is not None:
             self._log.warning(warning)
 
@@ -173,4 +178,4 @@ class Dispatcher:
         self._log.error("a pass ended by a bug of ours, please report it", filesystem=group, exc_info=error)
         for spec in self._territory.locations:
             if self._group_of.get(spec.key) == group:
-                self._organs.figures.crashed(spec, self._organs.clock.wall_ns())
+                self.organs.figures.crashed(spec, self.organs.clock.wall_ns())

@@ -112,6 +112,12 @@ class Figures:
         with self._lock:
             self._ghosts.update(ghosts)
 
+    def owned(self, key: str) -> Mapping[int, int] | None:
+        """Bytes of a location's entries by the uid of their owner; None before a pass has looked."""
+        with self._lock:
+            report = self._known.get(key, _Known()).report
+        return report.gauges.owned if report is not None and report.gauges is not None else None
+
     def snapshot(self) -> Snapshot:
         """Everything at this moment."""
         with self._lock:

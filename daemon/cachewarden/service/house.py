@@ -157,7 +157,7 @@ class House(Keeping):
                 shown = self._shown(land, findings, Orders())
                 for each in findings.surveys:
                     found += self._rows(each, findings, shown)
-        return sorted(found, key=lambda row: (row.rank is None, row.rank or 0, row.last_use_ns, row.entry))
+        return sorted(found, key=by_rank)
 
     def explain(self, path: bytes) -> Explanation:
         """All about the entry at `path`. Raises UsageError when there is none, saying what is there."""
@@ -293,3 +293,8 @@ class House(Keeping):
 
 def _narrowed(only: str | None) -> Narrow:
     return only_of(only) if only is not None else lambda _: {}
+
+
+def by_rank(row: Row) -> tuple[bool, int, int, bytes]:
+    """Sort key: what goes now, in its order, and then the rest, least recently used first."""
+    return row.rank is None, row.rank or 0, row.last_use_ns, row.entry

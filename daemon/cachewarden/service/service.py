@@ -123,7 +123,7 @@ class Service:
         self._dispatcher = Dispatcher(organs, daemon.settle)
         self._lookout = Lookout(self._settings)
         self._blinds = [] if daemon.user_mode else blinds()
-        self._door = Door(self._content(), self._clock)
+        self._door = Door(self._content(), self._dispatcher, lambda: self._settings)
         for notice in self._ledger.take_notices():
             self._log.warning(notice)
 

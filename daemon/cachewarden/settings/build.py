@@ -30,6 +30,8 @@ _PLAIN = (
     "min_size",
     "soft_lock_age",
     "evict_all",
+    "max_pin",
+    "max_pinned_size",
 )
 
 

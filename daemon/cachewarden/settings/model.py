@@ -106,8 +106,8 @@ class RuleKeys(LimitKeys, FloorKeys):
     evict_all: kind.Flag = key(False, "Keep nothing: every entry that is not guarded goes.")
     per_user: kind.Unsupported = key(None, f"Limits per user; {_LATER}.")
     per_group: kind.Unsupported = key(None, f"Limits per group; {_LATER}.")
-    max_pin: kind.Unsupported = key(None, f"The longest pin; {_LATER}.")
-    max_pinned_size: kind.Unsupported = key(None, f"How much may be pinned; {_LATER}.")
+    max_pin: kind.Duration | None = key("30d", "The longest pin that users may set; none: for ever.")
+    max_pinned_size: kind.Size | None = key(None, "How much one user may pin in a location.")
 
 
 class PolicyKeys(RuleKeys):
