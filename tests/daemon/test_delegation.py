@@ -3,10 +3,12 @@
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -19,6 +21,7 @@ from cachewarden.evict.tools.child import run
 from cachewarden.evict.tools.commands import command_for
 
 NOBODY = pwd.getpwnam("nobody")
+STOPPER = 54_987  # somebody without processes of his own
 
 
 @pytest.fixture
@@ -125,7 +128,88 @@ class TestTheChild:
         assert set(status["Uid"].split()) == {str(NOBODY.pw_uid)}
         assert set(status["Gid"].split()) == {str(NOBODY.pw_gid)}
         assert {status["CapPrm"], status["CapEff"], status["CapAmb"]} == {"0" * 16}
+        assert status["NoNewPrivs"] == "1"
+        assert not int(status["SigIgn"], 16) & (1 << signal.SIGPIPE - 1)
+        assert int(status["SigBlk"], 16) == 0
         assert ran.status == 0
+
+    def test_what_cannot_be_executed_is_said(self, tmp_path):
+        tool = tmp_path / "tool"
+        tool.write_bytes(b"\0neither a program nor a script")
+        tool.chmod(0o755)
+        if os.geteuid() != 0:
+            with pytest.raises(OSError, match="Exec format"):
+                run([str(tool)], {}, me(tmp_path), 30, lambda: False)
+            return
+        ran = run([str(tool)], {}, me(tmp_path), 30, lambda: False)
+        assert ran.status == 126
+        assert "tool was not run: Exec format error" in ran.sentence
+
+    def test_an_interpreter_that_nobody_lets_go_of_delays_nothing_beyond_the_limit(self, needs_root, place):
+        """Its owner holds a lease on it, for 45 s; on a filesystem of his it may be for ever."""
+        interpreter = place / "sh"
+        shutil.copy("/bin/sh", interpreter)
+        os.chown(interpreter, NOBODY.pw_uid, -1)
+        tool = place / "tool"
+        tool.write_text(f"#!{interpreter}\n")
+        tool.chmod(0o755)
+        code = (
+            "import fcntl, os, signal, sys\n"
+            f"os.setuid({NOBODY.pw_uid})\n"
+            "signal.signal(signal.SIGIO, signal.SIG_IGN)\n"
+            "file = open(sys.argv[1])\n"
+            "fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)\n"
+            "print('held', flush=True)\n"
+            "sys.stdin.read()"
+        )
+        owner = Account(NOBODY.pw_uid, NOBODY.pw_gid, "nobody", "/nonexistent", ())
+        with subprocess.Popen(
+            [sys.executable, "-c", code, str(interpreter)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        ) as holder:
+            assert holder.stdout.readline() == b"held\n"
+            ran = run([str(tool)], {}, owner, 1.0, lambda: False)
+            holder.communicate()
+        assert ran.ended == "ended after 1 s"
+        assert ran.seconds < 30
+
+    def test_one_who_stops_all_his_other_processes_stops_nobody_else(self, needs_root, place):
+        """Those that would end the tool among them, where the service may not do that itself."""
+        tool = script(place / "tool", "trap '' TERM; while :; do kill -s STOP -- -1; done")
+        code = (
+            "import sys\n"
+            "from cachewarden.evict.tools import Account\n"
+            "from cachewarden.evict.tools.child import run\n"
+            f"him = Account({STOPPER}, {STOPPER}, 'him', '/nonexistent', ())\n"
+            "print(run([sys.argv[1]], {}, him, 1.0, lambda: False).ended)"
+        )
+        command = ["setpriv", "--bounding-set=-kill", sys.executable, "-c", code, str(tool)]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=90)
+        finally:
+            for pid in processes_of(STOPPER):
+                os.kill(pid, signal.SIGKILL)
+        assert done.stdout == "ended after 1 s\n"
+
+    def test_what_it_leaves_behind_at_its_end_is_ended(self, tmp_path):
+        pids = tmp_path / "pids"
+        tool = script(tmp_path / "tool", f"sleep 300 & echo $! > {pids}")
+        assert run([str(tool)], {}, me(tmp_path), 60, lambda: False).ended is None
+        assert ended(int(pids.read_text()))
+
+    def test_it_is_ended_when_somebody_interrupts_the_wait(self, tmp_path):
+        pids = tmp_path / "pids"
+        tool = script(tmp_path / "tool", f"echo $$ > {pids}; sleep 300; sleep 300")
+
+        def interrupt() -> bool:
+            if pids.exists() and pids.read_text():
+                raise KeyboardInterrupt
+            return False
+
+        with pytest.raises(KeyboardInterrupt):
+            run([str(tool)], {}, me(tmp_path), 60, interrupt)
+        assert ended(int(pids.read_text()))
 
     def test_it_is_ended_with_all_its_children_when_it_takes_too_long(self, tmp_path):
         pids = tmp_path / "pids"
@@ -188,6 +272,16 @@ def ended(pid: int) -> bool:
     while alive(pid) and time.monotonic() < until:
         time.sleep(0.05)
     return not alive(pid)
+
+
+def processes_of(uid: int) -> list[int]:
+    """The processes of a user."""
+    found = []
+    for each in Path("/proc").iterdir():
+        with suppress(OSError):
+            if each.name.isdigit() and each.stat().st_uid == uid:
+                found.append(int(each.name))
+    return found
 
 
 def alive(pid: int) -> bool:
