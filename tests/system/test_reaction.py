@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests.system.command import PROGRAM, free_port, running
+from tests.system.test_service import managed, restarted
 from tests.system.trees import wait_until
 
 MIB = 2**20
@@ -183,3 +184,33 @@ def test_a_burst_of_20000_files_while_the_service_is_stopped_is_counted_exactly(
         if not overflows:  # after a walk of seconds, what changes ask for rests for four times as long
             write(f"{quiet}/cache/x/1/2/3/4/5/later")
             wait_until(lambda: figure(service, "files") == 20_002, 60)
+
+
+GROW = "import sys; open(sys.argv[1], 'ab').write(bytes(100_000))"
+
+
+def test_what_changes_while_the_service_is_away_is_in_the_figures_after_its_restart(warden, quiet, tmp_path):
+    """The groups wait with the manager; what was read of them already, in the state directory."""
+    kept_in = os.path.join(warden.state_dir, "structure.json")
+    write(f"{quiet}/cache/entry", 10)
+
+    def shown():
+        (location,) = warden("status", "--json").json["locations"]
+        return location["files"], location["bytes"], location["watch_mode"]
+
+    with managed(warden, str(tmp_path)) as (manager, child):
+        wait_until(lambda: shown() == (10, 40960, "fanotify"), SOON)
+        wait_until(lambda: any(line.startswith("FDNAME=structure-") for _, line in manager.heard), SOON)
+        child.terminate()
+        assert child.wait(15) == 0
+        assert os.path.exists(kept_in)
+        names = [line.removeprefix("FDNAME=") for _, line in manager.heard if line.startswith("FDNAME=")]
+        assert len(manager.fds) == len(names) == 3
+        write(f"{quiet}/cache/new", 5)
+        subprocess.run([sys.executable, "-c", GROW, f"{quiet}/cache/entry/0"], check=True)
+        with restarted(warden, str(tmp_path), list(manager.fds), names):
+            wait_until(lambda: shown()[:2] == (15, 15 * 4096 + 98304 + 4096), SOON)
+            assert not os.path.exists(kept_in)
+            write(f"{quiet}/cache/newer", 5)
+            wait_until(lambda: shown()[0] == 20, SOON)
+            assert shown()[2] == "fanotify"
