@@ -75,6 +75,23 @@ def test_parts_in_which_nothing_changed_are_not_looked_at_again(tmp_path):
         os.close(fd)
 
 
+def test_a_directory_in_the_place_of_another_is_looked_at_whoever_tells_only_of_its_parent(tmp_path):
+    place = Place(tmp_path / "place")
+    (place.root / "a").mkdir()
+    (place.outside / "b").mkdir()
+    (place.outside / "b" / ".nfs00").touch()
+    fd = os.open(place.root, os.O_RDONLY)
+    try:
+        first = divide(fd, Demand("plain", DAY, None), 0)
+        known = remember(fd, first.split, facts_of(fd, (), None), SETTLED)
+        (place.root / "a").rmdir()
+        (place.outside / "b").rename(place.root / "a")
+        again = divide(fd, Demand("plain", DAY, None), 0, first, changes(known, fd, {b""}))
+        assert again.split.claims != first.split.claims
+    finally:
+        os.close(fd)
+
+
 @pytest.mark.parametrize(
     "use",
     [

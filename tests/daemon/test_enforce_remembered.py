@@ -304,7 +304,8 @@ def test_a_location_is_not_written_again_while_nothing_changes(field):
 def test_a_pin_holds_from_the_next_pass_on_though_nothing_in_the_location_changed(field):
     for number in range(3):
         make(field.root / f"e{number}", files=1, kib=1024)
-    field.settle(policy())
+    field.let_times_settle()
+    field.settle(policy(limits=limit(4)))
     field.pins.add(Pin(os.fsencode(field.root / "e0"), field.clock.wall_ns()), field.clock.wall_ns())
     report = field.run(policy(limits=limit(1)))
     assert {each.entry: each.reason for each in report.spared}[b"e0"] is KeepReason.PINNED

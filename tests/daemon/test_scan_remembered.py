@@ -187,6 +187,7 @@ def test_whatever_changes_the_parts_make_the_whole(
         act(place, step)
     settled_ns = SETTLED if settled else UNSETTLED
     place.agree(settled_ns=settled_ns)
+    place.agree(settled_ns=settled_ns)  # from here on, all is still but for what changes
     for changes_of_a_round in rounds:
         time.sleep(0.01)  # a tick of the filesystem's clock
         for step in changes_of_a_round:
@@ -194,3 +195,50 @@ def test_whatever_changes_the_parts_make_the_whole(
         if restarted:
             place.restart()
         place.agree(settled_ns=settled_ns)
+
+
+def test_what_was_moved_away_changed_and_moved_back_is_not_taken_for_what_it_was(place):
+    (place.root / "ca" / "x").mkdir(parents=True)
+    (place.root / "cb").mkdir()
+    write(place.root / "ca" / "x" / "y")
+    place.agree()
+    place.agree()  # all is still from here on
+    time.sleep(0.02)
+    (place.root / "ca").rename(place.outside / "ca")
+    write(place.outside / "ca" / "x" / "y", blocks=9)
+    (place.outside / "ca").rename(place.root / "ca")
+    place.tell(place.root / "ca")  # and nobody tells of ca/x
+    place.agree()
+    assert place.known.inventory.bytes == 9 * 4096
+    assert place.walks == 1
+
+
+def test_names_of_one_inode_in_several_entries_are_measured_together(place):
+    for name in ("ca", "cb", "x"):
+        (place.root / name).mkdir()
+    write(place.root / "ca" / "y")
+    os.link(place.root / "ca" / "y", place.root / "cb" / "y")
+    place.agree()
+    place.agree()
+    (place.root / "ca" / "y").unlink()
+    place.tell(place.root / "ca" / "y")
+    place.agree()
+    assert [entry.own_bytes for entry in place.known.inventory.entries] == [0, 4096]
+    place.agree()  # all is still from here on
+    os.link(place.root / "cb" / "y", place.root / "x" / "z")
+    place.tell(place.root / "x" / "z")
+    place.agree()  # where the other name is, no directory told: everything is walked
+    assert place.walks == 2
+
+
+def test_a_region_that_appears_takes_its_part_from_the_one_around_it(place):
+    (place.root / "x" / "x").mkdir(parents=True)
+    write(place.root / "x" / "x" / "y")
+    place.agree()
+    place.agree()
+    assert place.known.inventory.foreign_bytes == 4096
+    (place.root / "x" / "x").rename(place.root / "x" / "ca")
+    place.tell(place.root / "x" / "x")
+    place.agree()
+    assert (place.known.inventory.foreign_bytes, place.known.inventory.entries[0].own_bytes) == (0, 4096)
+    assert place.walks == 1
