@@ -99,6 +99,13 @@ class TestTheExecutable:
         with pytest.raises(RefusedError):
             find_executable(("unknown-tool",), me(tmp_path))
 
+    def test_a_directory_further_up_that_anybody_can_write_to_is_no_better(self, tmp_path):
+        """Whoever can rename `.local` has put another one there by the time that it runs."""
+        script(tmp_path / "home/.local/bin/unknown-tool", "exit 0")
+        (tmp_path / "home").chmod(0o777)
+        with pytest.raises(RefusedError):
+            find_executable(("unknown-tool",), me(tmp_path / "home"))
+
     def test_a_directory_or_a_link_to_nothing_is_none(self, tmp_path):
         (tmp_path / ".local/bin/unknown-tool").mkdir(parents=True)
         (tmp_path / "bin").mkdir()

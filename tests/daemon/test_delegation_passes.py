@@ -9,6 +9,7 @@ from tests.daemon.passes import MIB, Field, limit, policy
 from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.evict.tools.account import SYSTEM
+from cachewarden_policies.policy import SECOND
 from cachewarden_policies.reasons import Outcome
 
 
@@ -74,11 +75,22 @@ class TestAPass:
         assert report.outcome is Outcome.SHORT
         assert self.calls.read_text() == "x\n"
         (field.root / "0/a/2R").write_bytes(b"x" * 2 * MIB)
+        field.clock.advance(600 * SECOND)
         self.run(field, limit(6, 4), delegate=True)
         assert self.calls.read_text() == "x\nx\n"
         field.clock.advance(7 * 3600 * 10**9)
         self.run(field, limit(6, 4), delegate=True)
         assert self.calls.read_text() == "x\nx\nx\n"
+
+    def test_a_tool_that_takes_long_waits_long_however_much_there_is(self, field, tmp_path):
+        """Otherwise whoever owns the cache holds up all others of that filesystem."""
+        grow = 'dd if=/dev/zero bs=1M count=2 of="$CCACHE_DIR/0/a/$$R" 2>&1'
+        script(tmp_path / "home/.local/bin/ccache", f"echo x >> {tmp_path}/calls; {grow}; sleep 2")
+        for advanced, calls in ((0, 1), (60, 1), (3600, 2)):
+            field.clock.advance(advanced * SECOND)
+            (field.root / f"0/a/more{advanced}R").write_bytes(b"x" * 3 * MIB)
+            self.run(field, limit(6, 4), delegate=True)
+            assert self.calls.read_text() == "x\n" * calls
 
     def test_a_refusal_is_said_once_and_stops_nothing(self, field, tmp_path):
         self.live_in(field, tmp_path / "nowhere")

@@ -8,7 +8,7 @@ from cachewarden.enforce.surveyor import Means
 from cachewarden.enforce.work import Work
 from cachewarden.evict.tools import Account, RefusedError, ToolsCache, prune
 from cachewarden.layouts.delegated import DELEGATED
-from cachewarden_policies.policy import HOUR
+from cachewarden_policies.policy import HOUR, SECOND
 from cachewarden_policies.verdicts import LocationPlan
 
 _LAYOUTS = frozenset(layout.name for layout in DELEGATED)
@@ -17,6 +17,9 @@ _LAYOUTS = frozenset(layout.name for layout in DELEGATED)
 # when there is clearly more in the cache, or after this time.
 _AGAIN_NS = 6 * HOUR
 _GROWN = 1.05
+# Meanwhile nothing else is evicted on its filesystem. So one that takes long waits long: at most a 36th of
+# the time goes to it, and to the ten minutes of a time-out belong six hours.
+_TIMES = 36
 
 
 @dataclass(slots=True)
@@ -25,6 +28,7 @@ class Delegation:
 
     accounts: Callable[[int], Account]
     _asked: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _until: dict[str, int] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self, means: Means, work: Work, plan: LocationPlan, stop: Callable[[], bool]) -> bool:
@@ -46,6 +50,8 @@ class Delegation:
             self.learn(means, [work])
             return False
         means.journal.notice(f"{spec.name}: {ran.sentence}")
+        with self._lock:
+            self._until[spec.key] = means.clock.monotonic_ns() + int(ran.seconds * _TIMES * SECOND)
         work.pruned = True
         return True
 
@@ -58,6 +64,8 @@ class Delegation:
     def _too_soon(self, key: str, usage_bytes: int, now_ns: int) -> bool:
         with self._lock:
             left, asked_ns = self._asked.get(key, (0, now_ns - _AGAIN_NS))
+            if now_ns < self._until.get(key, now_ns):
+                return True
         return usage_bytes <= left * _GROWN and now_ns - asked_ns < _AGAIN_NS
 
 

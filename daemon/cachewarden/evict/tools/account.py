@@ -4,10 +4,11 @@ The owner of a cache decides what runs over it, and with his rights alone: a too
 directory that somebody else can write to would do with root's rights what that one likes.
 """
 
+import errno
 import os
 import pwd
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from cachewarden.errors import CachewardenError
@@ -22,6 +23,7 @@ _OF_A_USER = (
     "miniconda3/bin",
     "anaconda3/bin",
 )
+_LINKS_MAX = 40  # as path_resolution(7)
 SYSTEM = ("/usr/local/bin", "/usr/bin", "/bin", "/opt/conda/bin")
 
 
@@ -83,8 +85,9 @@ def account_of(uid: int) -> Account:
 def find_executable(names: Iterable[str], account: Account) -> str:
     """The path of the first executable of these names that this user may be made to run.
 
-    It and its directory belong to root or to him, and nobody else can write to them: what anybody else put
-    there, or could put there before it runs, is passed over. Raises RefusedError when there is none.
+    It and all directories on the way to it belong to root or to him, and nobody else can write to them: what
+    anybody else put there, or could put there before it runs, is passed over. Raises RefusedError when there
+    is none.
     """
     names = tuple(names)
     for directory in account.path:
@@ -92,20 +95,65 @@ def find_executable(names: Iterable[str], account: Account) -> str:
             path = os.path.join(directory, name)
             try:
                 found = os.stat(path)
-                homes = [os.stat(each) for each in (directory, os.path.dirname(os.path.realpath(path)))]
+                if stat.S_ISREG(found.st_mode) and _is_his(found, account) and _is_way(path, account):
+                    return path
             except OSError:
                 continue
-            if stat.S_ISREG(found.st_mode) and all(_is_his(each, account) for each in (found, *homes)):
-                return path
     raise RefusedError(
         f"no {' or '.join(names)} that root or {account.name} owns in {':'.join(account.path)}"
     )
+
+
+def check_way(root_fd: int, path: bytes, account: Account) -> None:
+    """See that the path of a cache leads to its open root, and for as long as a tool goes by it.
+
+    Who can write to a directory on the way could have the tool prune something else. Raises RefusedError.
+    """
+    try:
+        if not _is_way(os.fsdecode(path), account):
+            raise RefusedError(f"others than root and {account.name} can put something else at {show(path)}")
+        if not os.path.samestat(os.stat(path), os.fstat(root_fd)):
+            raise RefusedError(f"{show(path)} is another directory now")
+    except OSError as error:
+        raise RefusedError(f"{show(path)}: {error.strerror}") from error
+
+
+def _is_way(path: str, account: Account) -> bool:
+    """Whether nobody but root and him decides where a path leads. Raises OSError."""
+    return all(_is_his(each, account) for each in _way(path))
+
+
+def _way(path: str) -> Iterator[os.stat_result]:
+    """All directories in which a name on the way is looked up, and the links there. Raises OSError."""
+    here, names, links = "/", path.split("/")[::-1], 0
+    while names:
+        name = names.pop()
+        if name == "..":
+            here = os.path.dirname(here)
+        elif name not in ("", "."):
+            yield os.stat(here)
+            there = os.path.join(here, name)
+            found = os.lstat(there)
+            if not stat.S_ISLNK(found.st_mode):
+                here = there
+                continue
+            yield found
+            links += 1
+            if links > _LINKS_MAX:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+            text = os.readlink(there)
+            here = "/" if text.startswith("/") else here
+            names += text.split("/")[::-1]
 
 
 def _is_his(found: os.stat_result, account: Account) -> bool:
     """Whether nobody but root and him decides what is there. Directories have the bits for running, too."""
     if found.st_uid not in (0, account.uid) or not found.st_mode & 0o111:
         return False
+    # Of a sticky directory others can write to, but rename and remove only what is theirs; of a link the
+    # mode says nothing.
+    if stat.S_ISLNK(found.st_mode) or (stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX):
+        return True
     # A group of one's own is what many distributions give to each user.
     others = 0o022 if found.st_uid == 0 and account.uid == 0 else 0o002
     return not found.st_mode & others

@@ -5,6 +5,7 @@ Facts read in uv (`docs/concepts/cache.md`), pip 26.3 (`_internal/commands/cache
 it.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,11 +14,28 @@ _KIB = 1024
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`names` are those that the executable may have; `environment` says which cache is meant."""
+    """`names` are those that the executable may have; `environment` says which cache is meant.
+
+    `question`: arguments with which the tool says which caches it would prune, see `answers`.
+    """
 
     names: tuple[str, ...]
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
+    question: tuple[str, ...] = ()
+
+
+def answers(output: bytes, path: str) -> bool:
+    """Whether a tool that was asked said that it means this cache, and no other.
+
+    It says that in JSON, `{"pkgs_dirs": [PATH]}`, with warnings around it perhaps.
+    """
+    text = output[output.find(b"{") : output.rfind(b"}") + 1]
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("pkgs_dirs") == [path]
 
 
 def command_for(layout: str, path: str, target_bytes: int | None) -> Command | None:
@@ -41,7 +59,10 @@ def _pip(path: str, _: int | None) -> Command:
 def _conda(path: str, _: int | None) -> Command:
     # Without --force-pkgs-dirs: packages that environments link to stay.
     arguments = ("clean", "--packages", "--tarballs", "--yes")
-    return Command(("conda",), arguments, {"CONDA_PKGS_DIRS": path})
+    # It cleans what the user's configuration names as well, and takes a colon and `$` for more than a name
+    # (`SequenceLoadedParameter.merge` and `expand` in `common/configuration.py`).
+    question = ("config", "--show", "pkgs_dirs", "--json")
+    return Command(("conda",), arguments, {"CONDA_PKGS_DIRS": path}, question)
 
 
 def _ccache(path: str, target_bytes: int | None) -> Command:

@@ -4,9 +4,17 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cachewarden.evict.tools.account import Account, RefusedError, account_of, find_executable, owner_of
+from cachewarden.evict.tools.account import (
+    Account,
+    RefusedError,
+    account_of,
+    check_way,
+    find_executable,
+    owner_of,
+)
 from cachewarden.evict.tools.child import Ran, run
-from cachewarden.evict.tools.commands import command_for
+from cachewarden.evict.tools.commands import answers, command_for
+from cachewarden.paths import show
 
 _TIMEOUT_SECONDS = 600.0
 
@@ -35,9 +43,15 @@ def prune(
     `accounts` knows the user of each user id. Raises RefusedError where that cannot be done safely or
     there is no such command, OSError where the command cannot be started.
     """
-    command = command_for(cache.layout, os.fsdecode(cache.path), cache.target_bytes)
+    path = os.fsdecode(cache.path)
+    command = command_for(cache.layout, path, cache.target_bytes)
     if command is None:
         raise RefusedError(f"{cache.layout} has no command that prunes its cache")
     account = accounts(owner_of(cache.root_fd, cache.path))
+    check_way(cache.root_fd, cache.path, account)
     executable = find_executable(command.names, account)
+    if command.question:
+        said = run((executable, *command.question), command.environment, account, timeout_seconds, stop)
+        if said.status != 0 or not answers(said.output, path):
+            raise RefusedError(f"it may prune more than {show(cache.path)}: {said.sentence}")
     return run((executable, *command.arguments), command.environment, account, timeout_seconds, stop)
