@@ -118,6 +118,6 @@ def serving(models: Path, folder: Path, **environment: str) -> Iterator[subproce
 
 
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ["PORT"])), Handler)
+    server = ThreadingHTTPServer((os.environ.get("LISTEN", "127.0.0.1"), int(os.environ["PORT"])), Handler)
     print("listening", flush=True)
     server.serve_forever()

@@ -8,7 +8,7 @@ import pytest
 from tests.daemon.evicting import Cache
 from tests.daemon.layout_fixtures import ollama
 from tests.daemon.layout_trees import divide
-from tests.daemon.ollama_server import serving
+from tests.daemon.ollama_server import free_port, serving
 from tests.daemon.passes import Field, holding, policy
 
 from cachewarden.clock import SystemClock
@@ -151,6 +151,14 @@ def test_a_loaded_model_stays_though_its_file_is_closed(field, tmp_path):
     assert has(field, "llama/8b")
 
 
+def test_a_loaded_model_stays_however_its_name_was_written(field, tmp_path):
+    """The server takes names that differ in case for the same."""
+    with serving(field.root, tmp_path / "server", LOADED="registry.ollama.ai/library/Llama:8B"):
+        report = field.run(policy(evict_all=True))
+    assert [each.reason for each in report.spared] == [KeepReason.IN_USE]
+    assert has(field, "llama/8b")
+
+
 def test_a_model_whose_weights_somebody_has_mapped_is_not_asked_for(field, tmp_path):
     """A runner that the server does not list; the kernel knows it."""
     (weights,) = named(b"weights of llama/8b")
@@ -190,6 +198,24 @@ def test_a_server_that_cannot_be_reached_keeps_its_models(field, tmp_path):
         report = field.run(policy(evict_all=True))
     assert report.evicted == ()
     assert {each.reason for each in report.spared} == {KeepReason.IN_USE}
+
+
+def test_a_server_on_another_address_is_not_taken_for_the_one_that_answers(field, tmp_path):
+    """Of two with the same port, one of them another user's: it may have the same models."""
+    (tmp_path / "theirs").mkdir()
+    theirs = Field(tmp_path / "theirs")
+    for name in (b"llama/8b", b"qwen/latest"):
+        ollama.model(os.fsencode(theirs.root), ollama.REGISTRY + name, b"weights of " + name, b"licence")
+    port = str(free_port())
+    host = f"127.0.0.1:{port}"
+    with (
+        serving(theirs.root, tmp_path / "server", PORT=port, OLLAMA_HOST=host),
+        serving(field.root, tmp_path / "other", PORT=port, OLLAMA_HOST=host, LISTEN="127.0.0.2"),
+    ):
+        report = field.run(policy(evict_all=True))
+    assert {each.reason for each in report.spared} == {KeepReason.IN_USE}
+    assert has(theirs, "llama/8b")
+    assert has(theirs, "qwen/latest")
 
 
 def test_a_name_that_no_request_can_carry_waits_until_no_server_lives(tmp_path):

@@ -6,6 +6,10 @@
 
 import http.client
 import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 _TIMEOUT_SECONDS = 20.0
@@ -18,10 +22,11 @@ class ServerError(Exception):
 
 
 class Api:
-    """One server. Every call opens a connection of its own; all raise ServerError."""
+    """One server. Every call opens a connection of its own, for so long; all raise ServerError."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
+    def __init__(self, address: tuple[str, int], timeout_seconds: float = _TIMEOUT_SECONDS) -> None:
         self._address = address
+        self._timeout_seconds = timeout_seconds
 
     def models(self) -> dict[str, str]:
         """The digest of the manifest (hexadecimal) of each model, by its full name."""
@@ -37,12 +42,13 @@ class Api:
         self._ask("DELETE", "/api/delete", json.dumps({"model": name, "name": name}))
 
     def _ask(self, method: str, path: str, body: str | None = None) -> bytes:
-        connection = http.client.HTTPConnection(*self._address, timeout=_TIMEOUT_SECONDS)
+        connection = http.client.HTTPConnection(*self._address, timeout=self._timeout_seconds)
         try:
-            headers = {"Content-Type": "application/json"} if body is not None else {}
-            connection.request(method, path, body, headers)
-            answer = connection.getresponse()
-            text = answer.read(_ANSWER_MAX)
+            with self._ended_in_time(connection):
+                headers = {"Content-Type": "application/json"} if body is not None else {}
+                connection.request(method, path, body, headers)
+                answer = connection.getresponse()
+                text = answer.read(_ANSWER_MAX)
         except (OSError, http.client.HTTPException) as error:
             raise ServerError(f"{method} {path}: {error}") from error
         finally:
@@ -50,6 +56,24 @@ class Api:
         if answer.status != http.client.OK:
             raise ServerError(f"{method} {path}: status {answer.status}")
         return text
+
+    @contextmanager
+    def _ended_in_time(self, connection: http.client.HTTPConnection) -> Iterator[None]:
+        """The time-out of a socket is about each byte: this one is about the whole answer."""
+        connection.connect()
+        timer = threading.Timer(self._timeout_seconds, _hang_up, (connection.sock,))
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()  # the descriptor may be somebody else's after this
+
+
+def _hang_up(line: socket.socket) -> None:
+    with suppress(OSError):
+        line.shutdown(socket.SHUT_RDWR)
 
 
 def listed(text: bytes) -> list[tuple[str, str]]:

@@ -120,7 +120,7 @@ class Served:
         alike = [each for each in known if each.lower() == name.lower()]  # it takes them for the same
         if alike != [name] or known[name] != self._digest(victim):
             return KeepReason.UNKNOWN
-        if name in api.loaded():
+        if name.lower() in {each.lower() for each in api.loaded()}:
             return KeepReason.IN_USE
         api.delete(name)
         return KeepReason.UNKNOWN

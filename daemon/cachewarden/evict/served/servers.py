@@ -6,13 +6,16 @@ up as the process sees them. That a socket is its own is proved, not assumed: an
 be about other models.
 """
 
+import ipaddress
 import os
+import struct
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 _SERVING = frozenset({b"serve", b"start"})
 _PORT = 11434
+_IPV4 = 4
 _LISTENING = b"0A"  # TCP_LISTEN, see proc_net(5)
 _ENVIRONMENT_MAX = 1 << 20
 
@@ -111,8 +114,29 @@ def _address(process: str, proc: str, environment: dict[bytes, bytes]) -> tuple[
         sockets = set(_sockets(f"{process}/fd"))
     except OSError:
         return None
-    listening = {inode for name in ("tcp", "tcp6") for inode in _listening(f"{proc}/net/{name}", port)}
+    listening = {
+        inode for name in ("tcp", "tcp6") for inode in _listening(f"{proc}/net/{name}", *_heard(host, port))
+    }
     return (host, port) if sockets & listening else None
+
+
+def _heard(host: str, port: int) -> tuple[bytes, ...]:
+    """Local addresses of sockets that get what is sent to this one, as proc_net(5) has them.
+
+    On another address of this machine the same port may be another server's. Beside one of these there is no
+    other (bind(2), EADDRINUSE), unless it wants nothing of IPv4, which Go's servers do not (ipv6(7)).
+    """
+    address = ipaddress.ip_address(host)
+    alike = [address, ipaddress.ip_address("::")]
+    if address.version == _IPV4:
+        alike += [ipaddress.ip_address("0.0.0.0"), ipaddress.ip_address(f"::ffff:{host}")]  # noqa: S104
+    return tuple(b"%s:%04X" % (_words(each.packed), port) for each in alike)
+
+
+def _words(packed: bytes) -> bytes:
+    """An address in words of four bytes, each in the order of this machine."""
+    words = struct.unpack(f"={len(packed) // 4}I", packed)
+    return b"".join(b"%08X" % word for word in words)
 
 
 def parse_host(text: bytes) -> tuple[str, int] | None:
@@ -142,10 +166,10 @@ def _sockets(directory: str) -> Iterator[bytes]:
                 yield link[8:-1].encode()
 
 
-def _listening(table: str, port: int) -> Iterator[bytes]:
-    """The inodes of sockets that listen on a port; see proc_net(5)."""
+def _listening(table: str, *local: bytes) -> Iterator[bytes]:
+    """The inodes of sockets that listen on one of these; see proc_net(5)."""
     with suppress(OSError):
         for line in _read(table).splitlines()[1:]:
             fields = line.split()
-            if len(fields) > 9 and fields[3] == _LISTENING and fields[1].endswith(b":%04X" % port):
+            if len(fields) > 9 and fields[3] == _LISTENING and fields[1] in local:
                 yield fields[9]
