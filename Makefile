@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint soak format install uninstall bench wheel-test clean lock
+.PHONY: help venv demo test check lint soak format install uninstall deb bench wheel-test clean lock
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,8 +55,11 @@ UNITS  ?= /etc/systemd/system
 install:  ## as root: the service with its own environment, the command, the unit (not enabled)
 	systemd/install $(PYTHON) $(PREFIX) $(UNITS)
 
-uninstall:  ## as root: takes away what install brought; configuration and state stay
-	systemd/uninstall $(PREFIX) $(UNITS)
+uninstall:  ## as root: takes away what install brought; configuration and state stay, unless PURGE=1
+	systemd/uninstall $(PREFIX) $(UNITS) $(PURGE)
+
+deb:  ## a Debian package for this release and architecture, in dist/
+	systemd/deb/build $(PYTHON)
 
 clean:  ## remove what was built
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
