@@ -10,6 +10,7 @@ is still. Whatever is left: a walk over everything, now and then.
 from collections.abc import Callable, Collection
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import count
 
 from cachewarden.clock import Clock
 from cachewarden.enforce.changes import Changes
@@ -62,6 +63,7 @@ class _Memory:
     divided: Divided
     remembered: Remembered
     walked_ns: int  # on the clock that never jumps
+    version: int  # another one whenever anything in it is another
 
 
 class Measuring:
@@ -75,6 +77,7 @@ class Measuring:
         self._changes = sources.changes
         self._opens = sources.opens
         self._kept = Kept(sources.files, clock) if sources.files is not None else None
+        self._versions = count(1)
         self._memories: dict[str, _Memory] = {}
         self._doubted: dict[str, set[bytes]] = {}
 
@@ -119,7 +122,7 @@ class Measuring:
         """Write what is remembered of a location, if it changed, and was not written a moment ago."""
         memory = self._memories.get(key)
         if self._kept is not None and memory is not None:
-            self._kept.save(key, memory.remembered, _more(memory, self._kept.boot))
+            self._kept.save(key, memory.version, memory.remembered, _more(memory, self._kept.boot))
             self._say()
 
     def leave(self) -> None:
@@ -128,7 +131,9 @@ class Measuring:
             for key, memory in self._memories.items():
                 if self._doubted.get(key):
                     continue
-                self._kept.save(key, memory.remembered, _more(memory, self._kept.boot), last=True)
+                self._kept.save(
+                    key, memory.version, memory.remembered, _more(memory, self._kept.boot), last=True
+                )
             self._say()
 
     def _measured(
@@ -151,7 +156,7 @@ class Measuring:
         divided = divide(root_fd, demand, now_ns)
         before = known.remembered if known is not None else None
         found = remember(root_fd, divided.split, facts, now_ns - _TICK_NS, self._progress(spec), before)
-        return _Memory(demand, divided, _with_aside(found, divided), begun_ns)
+        return _Memory(demand, divided, _with_aside(found, divided), begun_ns, next(self._versions))
 
     def _recalled(
         self, spec: LocationSpec, root_fd: int, dirty: frozenset[bytes] | None
@@ -176,7 +181,9 @@ class Measuring:
         # Who holds what is asked before anything is measured again.
         self._opens.index(spec.key, root_fd, remembered.inventory, spec.policy.opener_hold)
         divided = Divided(remembered.split, frozenset(), lasting=bool(more["lasting"]))
-        return _Memory(Demand(*more["demand"]), divided, remembered, int(more["walked_ns"])), found.changed
+        walked_ns = int(more["walked_ns"])
+        version = next(self._versions)
+        return _Memory(Demand(*more["demand"]), divided, remembered, walked_ns, version), found.changed
 
     def _is_fit(self, spec: LocationSpec, known: _Memory) -> bool:
         return (
@@ -200,7 +207,9 @@ class Measuring:
         found = measure_again(before, root_fd, facts, again, self._progress(spec))
         if found is None:
             return None
-        return replace(known, divided=divided, remembered=_with_aside(found, divided))
+        same = found.tally is before.tally and found.split is before.split
+        version = known.version if same else next(self._versions)
+        return replace(known, divided=divided, remembered=_with_aside(found, divided), version=version)
 
     def _held(self, key: str, inventory: Inventory) -> AbstractSet[bytes]:
         """Entries that somebody may be writing to who opened them before."""

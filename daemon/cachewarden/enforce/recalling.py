@@ -23,7 +23,7 @@ class Kept:
         self._files = files
         self._clock = clock
         self._tried: set[str] = set()
-        self._written: dict[str, tuple[Remembered | None, int]] = {}
+        self._written: dict[str, tuple[int | None, int]] = {}
 
     @property
     def boot(self) -> str:
@@ -44,19 +44,25 @@ class Kept:
         return self._files.load(key)
 
     def save(
-        self, key: str, remembered: Remembered, more: Mapping[str, object], *, last: bool = False
+        self,
+        key: str,
+        version: int,
+        remembered: Remembered,
+        more: Mapping[str, object],
+        *,
+        last: bool = False,
     ) -> None:
-        """Write what changed; `last`: for whoever comes after us, and in order."""
+        """Write what changed: what has another `version` than what was written. `last`: for whoever comes
+        after us, and in order.
+        """
         now_ns = self._clock.monotonic_ns()
         written, written_ns = self._written.get(key, (None, now_ns - KEEP_NS))
-        same = written is not None and written.tally is remembered.tally and written.split is remembered.split
-        if same:
+        if written == version:
             if last:
                 self._files.leave_in_order(key)
-            return
-        if last or now_ns - written_ns >= KEEP_NS:
+        elif last or now_ns - written_ns >= KEEP_NS:
             done = self._files.save(key, pack(remembered, more), in_order=last)
-            self._written[key] = remembered if done else None, now_ns
+            self._written[key] = version if done else None, now_ns
 
 
 @dataclass(frozen=True, slots=True)
