@@ -10,8 +10,10 @@ import typer
 
 from cachewarden.cli.guard import DONE, NOT_WELL
 from cachewarden.cli.progress import Watcher
+from cachewarden.cli.remote import Remote
 from cachewarden.cli.screen import Screen
-from cachewarden.service import House, open_house
+from cachewarden.client import connect
+from cachewarden.service import House, needs_service, open_house, runtime_dir
 from cachewarden_policies.reasons import Outcome
 
 
@@ -36,6 +38,15 @@ class Face:
                 journal=watcher,
             ) as house,
         ):
+            yield house
+
+    @contextmanager
+    def either(self, command: str, *, live: bool = False) -> Iterator[House | Remote]:
+        """The house, or for a user without root the running service. Raises NoServiceError without one."""
+        if needs_service(self.files, user=self.user):
+            yield Remote(connect(runtime_dir(os.environ)))
+            return
+        with self.house(command, live=live) as house:
             yield house
 
 

@@ -6,7 +6,7 @@ looks should not wait for them.
 
 from cachewarden.service.house import House
 from cachewarden.service.keeping import TrashRow
-from cachewarden.service.opening import open_house
+from cachewarden.service.opening import needs_service, open_house, runtime_dir
 from cachewarden.service.status import LocationStatus, Status
 
-__all__ = ["House", "LocationStatus", "Status", "TrashRow", "open_house"]
+__all__ = ["House", "LocationStatus", "Status", "TrashRow", "needs_service", "open_house", "runtime_dir"]

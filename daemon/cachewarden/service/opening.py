@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from cachewarden.clock import Clock, SystemClock
 from cachewarden.enforce.journal import Journal
-from cachewarden.errors import NoServiceError
+from cachewarden.errors import CachewardenError, NoServiceError
 from cachewarden.service.house import House
 from cachewarden.settings import load
+
+_RUNTIME_DIR = b"/run/cachewarden"  # the default
 
 
 def open_house(
@@ -36,8 +38,21 @@ def check_privilege(files: Sequence[str] | None, *, user: bool) -> None:
 
     With a configuration of his own (`--config`) he may do whatever his rights allow.
     """
-    if os.geteuid() != 0 and not user and files is None:
+    if needs_service(files, user=user):
         raise NoServiceError(
-            "this needs root: ordinary users cannot ask the service in this version. "
-            "For caches of your own: cachewarden --user"
+            "this needs root; without it the service answers status, list, explain, history, pins, pin, "
+            "unpin and evict. For caches of your own: cachewarden --user"
         )
+
+
+def needs_service(files: Sequence[str] | None, *, user: bool) -> bool:
+    """Whether this process may not touch the system's locations itself, and no others were named."""
+    return os.geteuid() != 0 and not user and files is None
+
+
+def runtime_dir(environ: Mapping[str, str]) -> bytes:
+    """Where the system's service has its socket, also where its configuration may not be read."""
+    try:
+        return load(None, environ=environ, user=False).daemon.runtime_dir
+    except (CachewardenError, OSError):
+        return _RUNTIME_DIR

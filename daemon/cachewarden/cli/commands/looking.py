@@ -1,7 +1,8 @@
 """`status`, `list`, `explain`, `history`: what is there and what was. They change nothing."""
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -9,11 +10,14 @@ import typer
 from cachewarden.cli.face import face_of, finish, now_ns, status_of
 from cachewarden.cli.guard import DONE
 from cachewarden.cli.options import Json, LocationArgument, Path, entry_path
+from cachewarden.cli.remote import Remote
 from cachewarden.cli.views.entries import list_blocks
 from cachewarden.cli.views.explaining import explain_blocks, gone_blocks
+from cachewarden.cli.views.mine import mine_blocks, mine_json
 from cachewarden.cli.views.records import history_blocks
 from cachewarden.cli.views.status import status_blocks
-from cachewarden.errors import UsageError
+from cachewarden.enforce.view import listing
+from cachewarden.errors import ServiceRefusedError, UsageError
 from cachewarden.ledger import EvictionRow
 from cachewarden.owners import user_name
 from cachewarden.service import House
@@ -23,6 +27,7 @@ _SHOWN = 1000
 _STATUS = """\b
 Examples:
   sudo cachewarden status
+  cachewarden status --mine
   sudo cachewarden status --check || mail -s "caches over limit" root
 """
 _LIST = """\b
@@ -54,6 +59,7 @@ def register(app: typer.Typer) -> None:
 def status(
     ctx: typer.Context,
     as_json: Json = False,
+    mine: Annotated[bool, typer.Option("--mine", help="Only locations with entries of yours.")] = False,
     check: Annotated[
         bool, typer.Option("--check", help="End with status 1 unless every location is within its limits.")
     ] = False,
@@ -63,9 +69,14 @@ def status(
     Figures are those of the last pass; a location that no pass has looked at yet is measured now.
     """
     face = face_of(ctx)
-    with face.house("status") as house:
+    with face.either("status") as house:
         found = house.status()
-    if as_json:
+        yours = _mine(house) if mine else {}
+    if mine and as_json:
+        face.screen.json(mine_json(found, yours))
+    elif mine:
+        face.screen.show([*mine_blocks(found, yours)])
+    elif as_json:
         face.screen.json(found.to_json())
     else:
         face.screen.show([*status_blocks(found, now_ns())])
@@ -80,11 +91,10 @@ def list_entries(ctx: typer.Context, location: LocationArgument = None, as_json:
     first_seen.
     """
     face = face_of(ctx)
-    with face.house("list") as house:
+    with face.either("list") as house:
         rows = house.rows(location)
     if as_json:
-        names = {uid: user_name(uid) for uid in {row.owner for row in rows}}
-        face.screen.json([row.to_json() | {"user": names[row.owner]} for row in rows])
+        face.screen.json(listing(rows))
     else:
         face.screen.show([*list_blocks(rows, now_ns())])
 
@@ -96,11 +106,11 @@ def explain(ctx: typer.Context, path: Path, as_json: Json = False) -> None:
     """
     face = face_of(ctx)
     wanted = entry_path(path)
-    with face.house("explain") as house:
+    with face.either("explain") as house:
         past = _past(house, wanted)
         try:
             found = house.explain(wanted)
-        except UsageError:
+        except (UsageError, ServiceRefusedError):
             if as_json or not past:
                 raise
             face.screen.show([*gone_blocks(wanted, past, now_ns())])
@@ -118,7 +128,7 @@ def history(
 ) -> None:
     """Show what was evicted, when and why, newest first."""
     face = face_of(ctx)
-    with face.house("history") as house:
+    with face.either("history") as house:
         rows = house.history(limit=_ALL if as_json else _SHOWN + 1)
     if as_json:
         face.screen.json([row.to_json() for row in rows])
@@ -126,7 +136,18 @@ def history(
         face.screen.show([*history_blocks(rows, _SHOWN)])
 
 
-def _past(house: House, path: bytes) -> Sequence[EvictionRow]:
+def _mine(house: House | Remote) -> Mapping[str, int]:
+    """Bytes of the caller's own entries, by the key of the location."""
+    if isinstance(house, Remote):
+        return house.mine()
+    found: Counter[str] = Counter()
+    for row in house.rows():
+        if row.owner == os.getuid():
+            found[row.spec.key] += row.size
+    return found
+
+
+def _past(house: House | Remote, path: bytes) -> Sequence[EvictionRow]:
     """Evictions of what was at `path` or had it inside, or that had it as a part (`PATH@NAME`)."""
     real = os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))
     return [row for row in house.history(limit=_ALL) if _had(row, path) or _had(row, real)]

@@ -144,12 +144,12 @@ def evict(ctx: typer.Context, path: Path, wait: Wait = "30s", as_json: Json = Fa
     """Evict one entry now, whatever the limits say.
 
     What is in use, pinned, protected by its layout or mounted stays all the same, and the command says who
-    holds it.
+    holds it. Without root: only what is yours.
     """
     face = face_of(ctx)
     wait_ns = duration("--wait", wait)
     wanted = entry_path(path)
-    with face.house("evict", live=not as_json) as house:
+    with face.either("evict", live=not as_json) as house:
         report = house.evict(wanted, wait_ns=wait_ns)
     _passed(face, report, as_json=as_json, requested=True)
 

@@ -48,13 +48,14 @@ def pin(
     """Keep an entry, whatever the limits say.
 
     A pin holds what it names, all below it, and the entry that contains it. It is remembered even when
-    the ledger is lost. What does not exist yet can be pinned too.
+    the ledger is lost. Without root you pin what you can read, for as long and as much as the policy grants;
+    root can pin what does not exist yet, too.
     """
     face = face_of(ctx)
     now = now_ns()
     until_ns = None if lasting is None else now + duration("--for", lasting)
     wanted = entry_path(path)
-    with face.house("pin") as house:
+    with face.either("pin") as house:
         made = house.pin(wanted, until_ns=until_ns, reason=reason)
     face.screen.show([line(good("pinned "), f"{show(made.path)} {until(made.until_ns, now)}")])
 
@@ -63,7 +64,7 @@ def unpin(ctx: typer.Context, path: Path) -> None:
     """Take a pin back. PATH is the path that was pinned, as `cachewarden pins` shows it."""
     face = face_of(ctx)
     wanted = entry_path(path)
-    with face.house("unpin") as house:
+    with face.either("unpin") as house:
         if not house.unpin(wanted):
             raise UsageError(f"{show(wanted)}: no pin is set on this path; `cachewarden pins` shows them all")
     face.screen.show([line(good("unpinned "), show(wanted))])
@@ -72,6 +73,6 @@ def unpin(ctx: typer.Context, path: Path) -> None:
 def pins(ctx: typer.Context) -> None:
     """Show the pins in force: until when, by whom and why."""
     face = face_of(ctx)
-    with face.house("pins") as house:
+    with face.either("pins") as house:
         found = house.pin_list()
     face.screen.show([*pins_blocks(found, now_ns())])

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from cachewarden.cli.blocks import EMPTY, Bit, Block, Column, Content, Style, Table, bad, line, strong
+from cachewarden.cli.received import NOBODY
 from cachewarden.cli.words import MISS, a, holder, moment, plural, relative, sentence, size, until
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.ledger import EvictionRow
@@ -142,6 +143,8 @@ def _pin(row: Row, now_ns: int) -> str:
     if row.pin is None:
         return "the pins cannot be read" if row.reason is KeepReason.PINNED else "not pinned"
     reason = f": {row.pin.reason}" if row.pin.reason else ""
+    if row.pin.uid == NOBODY:
+        return f"pinned {until(row.pin.until_ns, now_ns)}"
     who = f"by {user_name(row.pin.uid)}{reason} (at {show(row.pin.path)})"
     return f"pinned {until(row.pin.until_ns, now_ns)} {who}"
 

@@ -53,8 +53,9 @@ def check_pin(survey: Survey, pin: Pin, peer: Peer, store: PinStore, now_ns: int
     spec = survey.spec
     held = _held(survey, [pin])
     root = os.fstat(survey.root_fd)
-    paths = tuple(path for entry in held for path in entry.claim.paths)
-    wanted = Wanted(spec.path, (root.st_dev, root.st_ino), paths)
+    paths = {path for entry in held for path in entry.claim.paths}
+    paths.add(pin.path[len(spec.path) + 1 :])  # a way through a link leads to nothing of this location
+    wanted = Wanted(spec.path, (root.st_dev, root.st_ino), tuple(paths))
     # One answer to both, or a refusal would tell what exists.
     if not held or os.geteuid() != 0 or not readable(peer.uid, peer.gid, peer.groups, wanted):
         raise ServiceRefusedError(f"{show(pin.path)}: there is no entry that you can read", 404)
