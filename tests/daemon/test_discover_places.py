@@ -9,6 +9,7 @@ from tests.daemon.layout_trees import put, repository
 
 from cachewarden.clock import SetClock
 from cachewarden.discover import Scope, discover
+from cachewarden.discover.environments import Environment, candidates
 from cachewarden.discover.live import live
 from cachewarden.discover.places import Places
 from cachewarden.discover.proposal import toml
@@ -223,3 +224,16 @@ def test_odd_names_survive_the_way_into_the_configuration_and_back(home):
     assert {each.path for each in land.locations} == {each.path for each in found}
     assert not land.missing
     assert not land.refused
+
+
+def test_values_that_name_each_other_ask_for_no_more_than_a_path():
+    """Whoever runs a process decides what its environment says."""
+    long = b"/" + b"a" * 100_000
+    for pairs in (
+        [(b"HOME", b"/home/x"), (b"HF_HOME", long), (b"XDG_CACHE_HOME", b"/" + b"$HF_HOME" * 500)],
+        [(b"HOME", b"/home/x"), (b"HF_HOME", long[:4000]), (b"XDG_CACHE_HOME", b"/" + b"$HF_HOME" * 500)],
+        [(b"HOME", b"/home/x"), (b"HF_HOME", b"~" + long)],
+    ):
+        environment = Environment.of(pairs)
+        assert environment is not None
+        assert all(len(each.path) < 5000 for each in candidates(environment))

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 
 from cachewarden.discover.tools import KNOWN, TOOLS, Tool
 
+# With its zero a path is no longer than this (limits.h). Anybody's process may say anything: values that name
+# each other could ask for gigabytes.
+_PATH_MAX = 4096
 _VARIABLE = re.compile(rb"\$(?:\{(\w+)\}|(\w+))")
 
 
@@ -20,7 +23,11 @@ class Environment:
     @classmethod
     def of(cls, pairs: Iterable[tuple[bytes, bytes]], home: bytes | None = None) -> "Environment | None":
         """What is known of `NAME, value` pairs; None without a home that is an absolute path."""
-        known = {name.decode(): value for name, value in pairs if name.decode("latin-1") in KNOWN}
+        known = {
+            name.decode(): value
+            for name, value in pairs
+            if len(value) < _PATH_MAX and name.decode("latin-1") in KNOWN
+        }
         home = home or known.get("HOME", b"")
         if not home.startswith(b"/"):
             return None
@@ -75,6 +82,6 @@ def _expanded(value: bytes, environment: Environment, values: Mapping[str, bytes
     value = _VARIABLE.sub(filled, value)
     if value == b"~" or value.startswith(b"~/"):
         value = environment.home + value[1:]
-    if not value.startswith(b"/") or b"$" in value or b"*" in value:
+    if len(value) >= _PATH_MAX or not value.startswith(b"/") or b"$" in value or b"*" in value:
         return None
     return b"/" + os.path.normpath(value).lstrip(b"/")
