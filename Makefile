@@ -6,7 +6,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test check lint soak format install uninstall deb bench wheel-test clean lock
+.PHONY: help venv demo test check lint soak format install uninstall deb bench wheel-test clean docs lock
 
 help:  ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ format: venv  ## put the source in order
 
 wheel-test: venv  ## the tests against the built wheel, with the sources out of the way
 	.ci/wheel-test $(BIN)/python
+
+docs: venv  ## write anew what is made from code: tables of layouts, man pages, dashboards
+	$(BIN)/python -m cachewarden.layouts docs/layouts.md
+	$(BIN)/python -m docs.man
+	$(BIN)/python -m grafana
 
 lock: venv  ## write the locked dependencies anew, without URLs
 	.ci/lock $(PYTHON)
