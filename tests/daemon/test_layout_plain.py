@@ -47,15 +47,15 @@ def test_a_file_that_an_nfs_client_holds_open_keeps_its_entry(tmp_path):
     assert keep == {b"busy": KeepReason.IN_USE, b"idle": None, b".nfs000000002": KeepReason.IN_USE}
 
 
-def test_download_folders_of_a_hub_client_are_ordinary_directories(tmp_path):
-    """`local_dir` downloads keep their bookkeeping beside the user's files: that makes no hub cache."""
+def test_download_folders_of_a_hub_client_are_no_entries_and_what_is_beside_them_is(tmp_path):
+    """`local_dir` downloads are somebody's own files, with the client's bookkeeping beside them."""
     root = os.fsencode(tmp_path)
     put(root + b"/model/weights.bin")
     put(root + b"/model/.cache/huggingface/download/weights.bin.metadata")
-    put(root + b"/.cache/huggingface/CACHEDIR.TAG")
+    put(root + b"/other/file")
     found = divide(root)
-    assert found.layout == "plain"
-    assert set(claims(found)) == {b"model", b".cache"}
+    assert set(claims(found)) == {b"other"}
+    assert {each.path for each in found.foreign} == {b"model/.cache", b"model/weights.bin"}
 
 
 def test_compile_cache_keys_are_each_one_entry_and_the_root_is_none(tmp_path):

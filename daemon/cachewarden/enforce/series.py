@@ -33,7 +33,7 @@ class InSeries:
 def with_series(held: AbstractSet[bytes], inventory: Inventory) -> AbstractSet[bytes]:
     """The names of entries that are `held`, and those of all in the same series."""
     more = [names for names in series_in(inventory) if not held.isdisjoint(names)]
-    return held.union(*more) if more else held
+    return set(held).union(*more) if more else held
 
 
 def series_in(inventory: Inventory) -> Collection[tuple[bytes, ...]]:
