@@ -88,7 +88,7 @@ def pause(asked: Asked) -> object:
     """POST /pause: until when; null is until `resume`."""
     only, for_ns = asked.fields.text("location"), asked.fields.duration("for")
     asked.fields.end()
-    guest = _knowing(asked, only)
+    guest = asked.place.knowing(only)
     return {"location": only, "until": iso(guest.pause(only, for_ns=for_ns))}
 
 
@@ -96,7 +96,7 @@ def resume(asked: Asked) -> object:
     """POST /resume."""
     only = asked.fields.text("location")
     asked.fields.end()
-    _knowing(asked, only).resume(only)
+    asked.place.knowing(only).resume(only)
     _wake(asked, only)
     return {"location": only}
 
@@ -105,19 +105,9 @@ def confirm(asked: Asked) -> object:
     """POST /confirm: what waits may go, until when. `POST /plan` shows it before."""
     only, for_ns = asked.fields.required("location"), asked.fields.duration("for")
     asked.fields.end()
-    until_ns = _knowing(asked, only).confirm(only, for_ns=HOUR if for_ns is None else for_ns)
+    until_ns = asked.place.knowing(only).confirm(only, for_ns=HOUR if for_ns is None else for_ns)
     _wake(asked, only)
     return {"location": only, "until": iso(until_ns)}
-
-
-def _knowing(asked: Asked, only: str | None) -> Guest:
-    """The house, if it knows a location of this name."""
-    guest = asked.place.guest()
-    try:
-        guest.select(only)
-    except UsageError as error:
-        raise ServiceRefusedError(str(error), 404) from None
-    return guest
 
 
 def _wake(asked: Asked, only: str | None) -> None:

@@ -86,8 +86,7 @@ def history(asked: Asked) -> object:
     only = asked.fields.text("location")
     limit = asked.fields.number("limit", _MOST_HISTORY) or _HISTORY
     asked.fields.end()
-    guest, uid = asked.place.guest(), asked.uid
-    guest.select(only)
+    guest, uid = asked.place.knowing(only), asked.uid
     if uid is None:
         return _told(guest.history(limit=limit, only=only))
     own = {spec.key for spec in guest.select(only).locations if _owns(asked, spec, uid)}

@@ -27,6 +27,18 @@ class Place:
         """The house for a request that looks at these locations only, and at none without any."""
         return Guest(self.host, self._enforcer, keys)
 
+    def knowing(self, only: str | None) -> Guest:
+        """The house for a request about locations of this name (None: all) that looks at none of them.
+
+        Raises ServiceRefusedError where none is called so.
+        """
+        empty = self.guest()
+        try:
+            empty.select(only)
+        except UsageError as error:
+            raise ServiceRefusedError(str(error), 404) from None
+        return empty
+
     def location_of(self, path: bytes) -> LocationSpec:
         """The location that a path lies in, by its name alone: no link is resolved.
 
@@ -50,11 +62,8 @@ class Place:
 
         Without any, ask about nothing. Raises ServiceRefusedError, and what `ask` raises.
         """
-        empty = self.guest()
-        try:
-            land = empty.select(only)
-        except UsageError as error:
-            raise ServiceRefusedError(str(error), 404) from None
+        empty = self.knowing(only)
+        land = empty.select(only)
         groups: dict[str, list[LocationSpec]] = {}
         for key, device in devices(land.locations).items():
             groups.setdefault(device.decode(), []).extend(each for each in land.locations if each.key == key)
