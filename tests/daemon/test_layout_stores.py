@@ -83,6 +83,24 @@ class TestTorchHub:
         put(root + b"/a_b_main/.git/HEAD")
         assert divide(root).claims == ()
 
+    @pytest.mark.parametrize(
+        ("name", "later", "keep"),
+        [
+            (b"runs/train/exp/weights/best.pt", DAY, KeepReason.PROTECTED),
+            (b"hubconf.py", DAY, KeepReason.PROTECTED),
+            (b"models/__pycache__/model.cpython-311.pyc", DAY, None),
+            (b"models/large.py", HOUR // 2, None),
+        ],
+    )
+    def test_a_repository_in_which_somebody_works_stays(self, root, name, later, keep):
+        """YOLOv5 trains into `runs` beside its code."""
+        put(root + b"/trusted_list", b"ultralytics_yolov5\n")
+        repository = b"ultralytics_yolov5_master"
+        put(root + b"/" + repository + b"/README.md")
+        self.repository(root, repository)
+        put(root + b"/" + repository + b"/" + name, mtime_ns=LONG_AGO + later)
+        assert keeps(divide(root)) == {repository: keep}
+
     @pytest.mark.parametrize("age", [HOUR, DAY + 1])
     def test_a_partial_file_goes_when_it_is_abandoned(self, root, age):
         put(root + b"/trusted_list")

@@ -3,6 +3,7 @@
 Facts read in torch 2.14.1 (`hub.py`). A download goes to `FILE.UUID.partial` and is moved; nothing is locked.
 """
 
+import os
 import re
 import stat
 from collections.abc import Mapping
@@ -11,7 +12,9 @@ from cachewarden.inventory import Split
 from cachewarden.layouts.accelerate.shapes import holds_training_state
 from cachewarden.layouts.base import Context, Kind, directories, join
 from cachewarden.layouts.collecting import Collector
+from cachewarden.layouts.descent import descend
 from cachewarden.tree import Tree
+from cachewarden_policies.policy import HOUR
 from cachewarden_policies.reasons import Cost, KeepReason
 
 # `load_state_dict_from_url` names files as the web does, and there with the first digits of their hash.
@@ -40,8 +43,8 @@ class TorchHub:
     unit = "one file in `checkpoints`; one repository"
     locks = "none"
     never = (
-        "`trusted_list`, repositories that are trusted only because they are there, files beside hashed "
-        "ones that are not named so where nothing else shows torch.hub"
+        "`trusted_list`, repositories that are trusted only because they are there or in which something was "
+        "written later, files beside hashed ones that are not named so where nothing else shows torch.hub"
     )
     checked = "torch 2.14.1"
 
@@ -71,7 +74,7 @@ class TorchHub:
                 own = holds_training_state(inside) or bool(directories(inside))
                 _weights(found, inside, path, context, sure=_TRUST in tree.listing(at) and not own)
             elif kind == stat.S_IFDIR and _is_repository(tree, at, name):
-                keep = None if _stays_trusted(name, trusted) else KeepReason.PROTECTED
+                keep = _keep_for(tree, path) if _stays_trusted(name, trusted) else KeepReason.PROTECTED
                 found.claim((path,), "repository", keep=keep)
             elif kind == stat.S_IFREG and name.endswith(b".zip"):
                 found.partial((path,), context)  # unpacked and removed at once
@@ -107,6 +110,29 @@ def _is_repository(tree: Tree, at: bytes, name: bytes) -> bool:
     """Whether it was unpacked from an archive; a clone (`.git`) is somebody's own."""
     listing = tree.listing(join(at, name)) if name.count(b"_") > 1 else {}
     return listing.get(b"hubconf.py") == stat.S_IFREG and b".git" not in listing
+
+
+def _keep_for(tree: Tree, path: bytes) -> KeepReason | None:
+    """Why a repository stays that could be downloaded again: somebody may have trained in it (`runs/train`).
+
+    All of an archive is unpacked at once (`extractall` sets no times): what is clearly younger came later.
+    """
+    holes = len(tree.unreadable)
+    oldest_ns = min((found.st_mtime_ns for _, found in _files(tree, path)), default=0)
+    since_ns = oldest_ns + HOUR
+    later = any(
+        found.st_mtime_ns > since_ns
+        for here, _ in descend(tree, path)
+        if here.rpartition(b"/")[2] != b"__pycache__"
+        for _, found in _files(tree, here)
+    )
+    if later:
+        return KeepReason.PROTECTED
+    return KeepReason.UNKNOWN if len(tree.unreadable) > holes else None
+
+
+def _files(tree: Tree, path: bytes) -> list[tuple[bytes, os.stat_result]]:
+    return [each for each in tree.children(path) if stat.S_ISREG(each[1].st_mode)]
 
 
 def _trusted(tree: Tree, path: bytes) -> frozenset[bytes]:
