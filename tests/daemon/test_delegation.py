@@ -199,6 +199,17 @@ class TestTheChild:
                 os.kill(pid, signal.SIGKILL)
         assert done.stdout == "ended after 1 s\n"
 
+    def test_it_cannot_take_all_the_processes_that_the_service_may_have(self, needs_root, place):
+        """What it starts counts as the service's, and would stay if it left the session."""
+        tool = script(
+            place / "tool", f"for number in $(seq {300 + 4 * os.cpu_count()}); do sleep 60 & done\necho all"
+        )
+        owner = Account(STOPPER + 1, STOPPER + 1, "him", "/nonexistent", ())
+        ran = run([str(tool)], {}, owner, 50, lambda: False)
+        assert b"fork" in ran.output
+        assert b"all" not in ran.output.split()
+        assert all(ended(pid) for pid in processes_of(STOPPER + 1))
+
     def test_what_it_leaves_behind_at_its_end_is_ended(self, tmp_path):
         pids = tmp_path / "pids"
         tool = script(tmp_path / "tool", f"sleep 300 & echo $! > {pids}")
