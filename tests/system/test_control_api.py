@@ -4,13 +4,12 @@ import contextlib
 import json
 import os
 import socket as sockets
-import tempfile
 from urllib.parse import quote, urlencode
 
 import pytest
 from tests.system.command import Warden
 from tests.system.openapi import Api
-from tests.system.users import Answer, User
+from tests.system.users import Answer, User, ground
 
 from cachewarden.service.control.desk import BASE, ROUTES
 
@@ -61,8 +60,7 @@ class Running:
 def running():
     if os.geteuid() != 0:
         pytest.skip("needs root: it acts as another user")
-    with tempfile.TemporaryDirectory(prefix="cachewarden-") as base:
-        os.chmod(base, 0o755)
+    with ground() as base:
         made = Running(base)
         os.mkdir(made.root)
         os.chmod(made.root, 0o1777)

@@ -4,12 +4,11 @@ import contextlib
 import json
 import os
 import stat
-import tempfile
 from urllib.parse import quote
 
 import pytest
 from tests.system.command import Warden
-from tests.system.users import User
+from tests.system.users import User, ground
 
 from cachewarden.paths import show
 
@@ -20,9 +19,8 @@ API = "/api/v1"
 
 @pytest.fixture
 def base(needs_root):
-    """A directory that other users reach; pytest's own is closed to them."""
-    with tempfile.TemporaryDirectory(prefix="cachewarden-") as made:
-        os.chmod(made, 0o755)
+    """A directory that other users reach."""
+    with ground() as made:
         yield made
 
 
@@ -208,6 +206,7 @@ def test_the_socket_is_for_all_in_a_directory_that_only_root_writes_and_goes_wit
     shared, warden, socket
 ):
     with warden.service():
+        assert User(0).ask(socket, "POST", f"{API}/once", {}).status == 200  # its lock has a directory then
         assert stat.S_IMODE(os.stat(socket).st_mode) == 0o666
         assert stat.S_IMODE(os.stat(warden.runtime_dir).st_mode) & 0o022 == 0
         assert stat.S_IMODE(os.stat(f"{warden.runtime_dir}/locks").st_mode) == 0o700

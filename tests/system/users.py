@@ -1,9 +1,12 @@
 """Other users of this machine, for tests: by their number alone, without an account."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.system.command import PROGRAM, environment
@@ -43,6 +46,19 @@ answer = connection.getresponse()
 print(json.dumps([answer.status, json.loads(answer.read())]))
 """
 )
+
+
+@contextlib.contextmanager
+def ground() -> Iterator[str]:
+    """A directory that other users reach (pytest's own is closed to them), on a filesystem of its own: what
+    others do on this machine is not seen there.
+    """
+    with tempfile.TemporaryDirectory(prefix="cachewarden-") as made:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "none", made], check=True)
+        try:
+            yield made
+        finally:
+            subprocess.run(["umount", "-l", made], check=True)
 
 
 @dataclass(frozen=True)
