@@ -37,30 +37,18 @@ os.makedirs(cache + b"/.cachewarden-trash", mode=0o700, exist_ok=True)
 name = PieceName(state, location_id(cache), entry.hex().encode(), 0, entry).encode()
 os.rename(cache + b"/" + entry, cache + b"/.cachewarden-trash/" + name)
 """
-# What the machine itself goes on writing, and what dpkg and man keep about packages.
-BUSY = (
-    "/proc",
-    "/sys",
-    "/dev",
-    "/run",
-    "/tmp",
-    "/src",
-    "/srv",
-    "/var/log",
-    "/var/tmp",
-    "/var/cache",
-    "/var/lib/dpkg",
-)
+# Where packages put and leave things. Not all of /var/lib: other services of the machine write there, too.
+PLACES = ("/etc", "/usr", "/opt", "/root", "/var/lib/systemd/deb-systemd-helper-enabled")
 
 before: set[str] = set()
 
 
 def files() -> set[str]:
-    """Every path of the machine that nobody but a package should make or leave."""
-    found = set()
-    for at, directories, names in os.walk("/"):
-        directories[:] = [each for each in directories if os.path.join(at, each) not in BUSY]
-        found.update(os.path.join(at, each) for each in (*directories, *names))
+    """Every path that a package could have left."""
+    found = {os.path.join("/var/lib", name) for name in os.listdir("/var/lib")}
+    for place in PLACES:
+        for at, directories, names in os.walk(place):
+            found.update(os.path.join(at, each) for each in (*directories, *names))
     return found
 
 
@@ -105,8 +93,8 @@ def what_goes_beside_the_command_is_found() -> None:
     said = run(
         "bash",
         "-c",
-        "source /usr/share/bash-completion/completions/cachewarden; COMP_WORDS=(cachewarden tra); COMP_CWORD=1; "
-        "_cachewarden_completion cachewarden; echo ${COMPREPLY[*]}",
+        "source /usr/share/bash-completion/completions/cachewarden; COMP_WORDS=(cachewarden tra); "
+        "COMP_CWORD=1; _cachewarden_completion cachewarden; echo ${COMPREPLY[*]}",
     ).stdout
     assert said == "trash\n", said
     zsh = Path("/usr/share/zsh/vendor-completions/_cachewarden").read_text(encoding="utf-8")
@@ -134,6 +122,8 @@ def an_upgrade_restarts_it_and_keeps_what_the_kernel_kept() -> None:
     is_in("active", "enabled")
     assert pid() != first
     assert int(show("NFileDescriptorStore")["NFileDescriptorStore"]) == kept
+    # What the store gave back is announced, sd_listen_fds(3); a stop would have emptied it.
+    assert f"LISTEN_FDS={kept}\0".encode() in Path(f"/proc/{pid()}/environ").read_bytes()
     assert Path(CONFIG).read_text(encoding="utf-8") == CONFIGURATION
 
 
