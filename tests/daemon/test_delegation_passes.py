@@ -1,5 +1,7 @@
 """When a pass lets a tool prune its cache, and when it does not."""
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ from tests.daemon.passes import MIB, Field, limit, policy
 from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Orders
 from cachewarden.evict.tools.account import SYSTEM
+from cachewarden.ledger import Pin
 from cachewarden_policies.policy import SECOND
 from cachewarden_policies.reasons import Outcome
 
@@ -81,6 +84,36 @@ class TestAPass:
         field.clock.advance(7 * 3600 * 10**9)
         self.run(field, limit(6, 4), delegate=True)
         assert self.calls.read_text() == "x\nx\nx\n"
+
+    @pytest.mark.parametrize("pinned", ["", "0/a/1R", ".."])
+    def test_what_is_pinned_is_not_left_to_a_tool_that_knows_no_pins(self, field, pinned):
+        path = os.path.normpath(os.fsencode(field.root / pinned))
+        field.pins.add(Pin(path, field.clock.wall_ns()), field.clock.wall_ns())
+        self.run(field, limit(6, 4), delegate=True)
+        assert not self.calls.exists()
+        assert any("pinned" in each for each in field.heard.notices)
+
+    def test_where_the_pins_cannot_be_read_no_tool_runs(self, field, tmp_path):
+        (tmp_path / "state" / "pins.json").write_text("{")
+        self.run(field, limit(6, 4), delegate=True)
+        assert not self.calls.exists()
+
+    @pytest.mark.parametrize("guard", ["protect", "exclude"])
+    def test_where_a_pattern_holds_something_no_tool_runs(self, field, guard):
+        field.run(policy(limits=limit(6, 4), **{guard: ("0/b/*",)}), delegate=True)
+        assert not self.calls.exists()
+        assert any("would not heed" in each for each in field.heard.notices)
+
+    def test_where_something_is_mounted_inside_no_tool_runs(self, field, needs_root):
+        inside = field.root / "1"
+        inside.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "none", inside], check=True)
+        try:
+            self.run(field, limit(6, 4), delegate=True)
+        finally:
+            subprocess.run(["umount", inside], check=True)
+        assert not self.calls.exists()
+        assert any("mounted in it, at 1" in each for each in field.heard.notices)
 
     def test_a_tool_that_takes_long_waits_long_however_much_there_is(self, field, tmp_path):
         """Otherwise whoever owns the cache holds up all others of that filesystem."""

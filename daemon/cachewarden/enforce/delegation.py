@@ -4,10 +4,13 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Means
 from cachewarden.enforce.work import Work
 from cachewarden.evict.tools import Account, RefusedError, ToolsCache, prune
 from cachewarden.layouts.delegated import DELEGATED
+from cachewarden.ledger import covers
+from cachewarden.paths import show
 from cachewarden_policies.policy import HOUR, SECOND
 from cachewarden_policies.verdicts import LocationPlan
 
@@ -43,6 +46,7 @@ class Delegation:
         if self._too_soon(spec.key, work.location.usage_bytes, means.clock.monotonic_ns()):
             return False
         try:
+            _refuse_guarded(survey)
             cache = ToolsCache(survey.root_fd, spec.path, layout, plan.target_bytes)
             ran = prune(cache, stop, self.accounts)
         except (RefusedError, OSError) as error:
@@ -67,6 +71,18 @@ class Delegation:
             if now_ns < self._until.get(key, now_ns):
                 return True
         return usage_bytes <= left * _GROWN and now_ns - asked_ns < _AGAIN_NS
+
+
+def _refuse_guarded(survey: Survey) -> None:
+    """Raise RefusedError where a hard guard holds a part of the cache: its tool knows nothing of guards."""
+    spec, grounds = survey.spec, survey.judged.grounds
+    if spec.policy.protect or spec.policy.exclude:
+        raise RefusedError("the tool would not heed `protect` and `exclude`")
+    if grounds.pins is None or any(covers(pin, spec.path) for pin in grounds.pins):
+        raise RefusedError("something in it is pinned, or the pins could not be read")
+    mounted = sorted(path for path in grounds.busy if path)
+    if mounted:
+        raise RefusedError(f"something is mounted in it, at {show(mounted[0])}")
 
 
 def _held_back(work: Work, plan: LocationPlan) -> bool:
