@@ -33,8 +33,9 @@ lint: venv  ## format, lint, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-soak: venv  ## as root, for an hour: 100,000 evictions under hammers, and what others do; the table of docs/hammers.md
+soak: venv  ## as root, for two hours: 100,000 evictions under hammers and what others do (the table of docs/hammers.md), 1,000 kills
 	$(BIN)/python -m tests.soak
+	$(BIN)/python -m tests.system.killing --kills 1000
 
 format: venv  ## put the source in order
 	$(BIN)/ruff format .

@@ -341,8 +341,9 @@ def main() -> None:
     print(f"seed {options.seed}", flush=True)
     grounds = GROUNDS if os.geteuid() == 0 else GROUNDS[:2]
     shares = {ground: options.kills // (2 * len(grounds)) for ground in grounds}
-    for ground in grounds[:2]:
-        shares[ground] += (options.kills - sum(shares.values())) // 2
+    rest = options.kills - sum(shares.values())
+    shares["plain"] += rest // 2
+    shares["hub"] += rest - rest // 2
     for number, (ground, kills) in enumerate(shares.items()):
         with tempfile.TemporaryDirectory() as base:
             found = campaign(ground, base, kills, options.seed + number, options.size)
