@@ -28,9 +28,9 @@ class _Lane:
     def _run(self) -> None:
         while (job := self.jobs.get()) is not None:
             future, work = job
-            if not future.set_running_or_notify_cancel():
-                continue
             try:
+                if future.done() or not future.set_running_or_notify_cancel():
+                    continue  # nobody waits for it any longer
                 result = work()
             except BaseException as error:  # noqa: BLE001  it is raised where the job was given
                 _settle(future, error=error)

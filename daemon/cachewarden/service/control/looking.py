@@ -90,7 +90,8 @@ def history(asked: Asked) -> object:
     if uid is None:
         return _told(guest.history(limit=limit, only=only))
     own = {spec.key for spec in guest.select(only).locations if _owns(asked, spec, uid)}
-    return _told([row for row in guest.history(limit=limit, only=only) if row.location in own])
+    found = guest.history(limit=_MOST_HISTORY, only=only)
+    return _told([row for row in found if row.location in own][:limit])
 
 
 def pins(asked: Asked) -> object:
