@@ -54,10 +54,18 @@ class TestTheAccount:
             owner_of(fd, os.fsencode(tmp_path))
         os.close(fd)
 
-    @pytest.mark.parametrize("name", ["", "a"])
+    @pytest.mark.parametrize("name", ["", "a", "a/b/c"])
     def test_what_others_can_write_to_is_never_pruned_as_root(self, needs_root, tmp_path, name):
-        (tmp_path / "a").mkdir()
+        (tmp_path / "a/b/c").mkdir(parents=True)
         (tmp_path / name).chmod(0o777)
+        fd = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(RefusedError, match="others can write"):
+            owner_of(fd, os.fsencode(tmp_path))
+        os.close(fd)
+
+    def test_a_directory_of_somebody_else_far_down_is_never_pruned_as_root(self, needs_root, tmp_path):
+        (tmp_path / "a/b/c").mkdir(parents=True)
+        os.chown(tmp_path / "a/b/c", NOBODY.pw_uid, -1)
         fd = os.open(tmp_path, os.O_RDONLY)
         with pytest.raises(RefusedError, match="others can write"):
             owner_of(fd, os.fsencode(tmp_path))

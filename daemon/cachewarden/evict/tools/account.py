@@ -50,7 +50,8 @@ class Account:
 def owner_of(root_fd: int, path: bytes) -> int:
     """The user id of the one owner of the cache behind `root_fd`. Raises RefusedError.
 
-    Root and every direct child have to belong to him, and where he is root, nobody else may write there.
+    Root and every direct child have to belong to him, and where he is root, nobody else may write there or
+    to any directory below.
     An ordinary user's service prunes nothing but his own.
     """
     found = os.fstat(root_fd)
@@ -62,7 +63,22 @@ def owner_of(root_fd: int, path: bytes) -> int:
             raise RefusedError(f"{show(path)} has parts that belong to different users")
         if uid == 0 and not stat.S_ISLNK(each.st_mode) and each.st_mode & 0o022:
             raise RefusedError(f"{show(path)} belongs to root, and others can write to it")
+    if uid == 0:
+        _check_roots_own(root_fd, path)
     return uid
+
+
+def _check_roots_own(root_fd: int, path: bytes) -> None:
+    """Who can write to a directory far down could lead root's tool out of the cache by a link there."""
+    for here, _, _, fd in os.fwalk(b".", dir_fd=root_fd, onerror=_refuse):
+        found = os.fstat(fd)
+        if found.st_uid != 0 or found.st_mode & 0o022:
+            where = show(os.path.normpath(os.path.join(path, here)))
+            raise RefusedError(f"{where} is in a cache of root, and others can write to it")
+
+
+def _refuse(error: OSError) -> None:
+    raise RefusedError(f"it cannot be looked through: {error.strerror}") from error
 
 
 def _children(root_fd: int) -> Iterable[os.stat_result]:
