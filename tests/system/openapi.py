@@ -16,7 +16,7 @@ _TYPES = {
 }
 _KNOWN = {
     *("$ref", "type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern"),
-    *("minimum", "maximum", "maxLength", "description", "default"),
+    *("minimum", "maximum", "minLength", "maxLength", "description", "default"),
 }
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import socket as sockets
 from urllib.parse import quote, urlencode
 
@@ -53,7 +54,8 @@ class Running:
             while piece := client.recv(65536):
                 content += piece
         head, _, said = content.partition(b"\r\n\r\n")
-        return Answer(int(head.split()[1]), json.loads(said))
+        allow = re.search(rb"^Allow: (.*?)\r?$", head, re.MULTILINE)
+        return Answer(int(head.split()[1]), json.loads(said), allow[1].decode() if allow else None)
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +192,13 @@ def test_a_path_outside_of_all_locations_is_not_there_for_root_either(running, p
 
 def test_a_name_that_only_begins_like_a_location_is_outside(running):
     assert running.ask("GET", "/explain", {"path": running.root + "2/x"}).status == 404
+
+
+def test_a_method_that_a_path_has_not_is_refused_with_those_that_it_has(running):
+    for path, methods in ROUTES.items():
+        answer = running.raw("PATCH", BASE + path, None)
+        assert answer.status == 405
+        assert answer.allow == ", ".join(sorted(methods))
 
 
 def test_other_paths_and_methods_are_refused_with_the_same_shape_of_error(running):

@@ -63,10 +63,11 @@ def ground() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP status and what came with it."""
+    """An HTTP status and what came with it; `allow` is that header."""
 
     status: int
     document: object
+    allow: str | None = None
 
     @property
     def entries(self) -> list[str]:

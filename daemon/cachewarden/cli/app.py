@@ -26,7 +26,9 @@ touches nothing. `cachewarden run` is the service, `cachewarden once` a single p
 
 \b
 As root the commands work on the system's locations, with or without a
-running service. With --user they do the same for your own caches.
+running service. With --user they do the same for your own caches. Without
+either, status, list, explain, history, pins, pin, unpin and evict ask the
+running service, and show and do what is yours.
 """
 EPILOG = """\b
 Exit status:

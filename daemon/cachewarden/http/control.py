@@ -48,10 +48,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to say: an HTTP status and a JSON value."""
+    """What to say: an HTTP status and a JSON value. `allow`: the methods that there are, with 405."""
 
     status: int
     document: object
+    allow: str | None = None
 
 
 class _RefusedError(Exception):
@@ -175,16 +176,15 @@ class ControlServer:
         try:
             question = await _read(request, transport)
         except _RefusedError as error:
-            status, text = _encoded(refusal(error.status, str(error)))
+            response = _encoded(refusal(error.status, str(error)))
         else:
             self._unbound(transport)
-            status, text = await self._ask(question)
+            response = await self._ask(question)
         self._bound(transport, _WRITE_SECONDS)
-        response = web.Response(body=text, status=status, headers=_HEADERS)
         response.force_close()
         return response
 
-    async def _ask(self, question: Question) -> tuple[int, bytes]:
+    async def _ask(self, question: Question) -> web.Response:
         uid = question.peer.uid
         if self._asked[uid] >= _MOST_ASKED:
             many = f"{_MOST_ASKED} of your requests are being worked on; wait for one of them"
@@ -204,8 +204,10 @@ class ControlServer:
             del self._asked[uid]
 
 
-def _encoded(reply: Reply) -> tuple[int, bytes]:
-    return reply.status, json.dumps(reply.document).encode()
+def _encoded(reply: Reply) -> web.Response:
+    allow = {"Allow": reply.allow} if reply.allow is not None else {}
+    text = json.dumps(reply.document).encode()
+    return web.Response(body=text, status=reply.status, headers=_HEADERS | allow)
 
 
 async def _read(request: web.BaseRequest, transport: asyncio.BaseTransport) -> Question:

@@ -1,7 +1,7 @@
 """Where requests come in: what there is to ask, who may ask it, and how errors are told."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cachewarden.errors import (
     CachewardenError,
@@ -22,6 +22,7 @@ from cachewarden.service.control.place import Place
 
 BASE = "/api/v1"
 _BUG = 70
+_NO_METHOD = 405
 _HTTP: Mapping[type[CachewardenError], int] = {
     UsageError: 400,
     LocationLockedError: 409,
@@ -98,7 +99,8 @@ class Desk:
     def _refused(self, question: Question, error: Exception) -> Reply:
         if isinstance(error, CachewardenError):
             http = error.http if isinstance(error, ServiceRefusedError) else _http_of(error)
-            return refusal(http, str(error), error.exit_status)
+            told = refusal(http, str(error), error.exit_status)
+            return replace(told, allow=", ".join(sorted(_methods(question)))) if http == _NO_METHOD else told
         if isinstance(error, OSError):
             return refusal(500, error.strerror or type(error).__name__, 1)
         self._log.error(
@@ -111,13 +113,18 @@ def _http_of(error: CachewardenError) -> int:
     return next((status for kind, status in _HTTP.items() if isinstance(error, kind)), 500)
 
 
+def _methods(question: Question) -> Mapping[str, _Route]:
+    known = question.path.startswith(BASE)
+    return ROUTES.get(question.path.removeprefix(BASE), {}) if known else {}
+
+
 def _route(question: Question) -> _Route:
-    methods = ROUTES.get(question.path.removeprefix(BASE)) if question.path.startswith(BASE) else None
-    if methods is None:
+    methods = _methods(question)
+    if not methods:
         raise ServiceRefusedError(f"there is no such path; all of them begin with {BASE}/", 404)
     route = methods.get(question.method)
     if route is None:
-        raise ServiceRefusedError(f"here is {' and '.join(sorted(methods))} only", 405)
+        raise ServiceRefusedError(f"here is {' and '.join(sorted(methods))} only", _NO_METHOD)
     if route.root_only and not question.peer.privileged:
         raise ServiceRefusedError("only root may do this")
     return route
