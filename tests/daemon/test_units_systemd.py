@@ -51,7 +51,7 @@ def test_systemd_understands_every_line(scope, tmp_path):
     need("systemd-analyze")
     unit = with_a_command_that_exists(scope, tmp_path)
     checked = subprocess.run(
-        ["systemd-analyze", f"--{scope}", "verify", "--recursive-errors=no", str(unit)],
+        ["systemd-analyze", f"--{scope}", "verify", "--man=no", "--recursive-errors=no", str(unit)],
         env={**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)},
         capture_output=True,
         text=True,
@@ -65,7 +65,7 @@ def test_a_line_that_systemd_does_not_know_would_be_noticed(tmp_path):
     unit = with_a_command_that_exists("system", tmp_path)
     unit.write_text(unit.read_text().replace("ProtectClock=", "ProtectClocks="))
     checked = subprocess.run(
-        ["systemd-analyze", "verify", "--recursive-errors=no", str(unit)],
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", str(unit)],
         capture_output=True,
         text=True,
         check=False,
