@@ -28,9 +28,11 @@ class Fields:
             raise _wrong(f"{show(name.encode('utf-8', 'replace'))}: no such field here")
 
     def text(self, name: str) -> str | None:
-        """A text, or None where it is not given."""
-        found = self._left.pop(name, None)
-        if found is not None and not isinstance(found, str):
+        """A text, or None where it is not given. A null is no text: it must not mean "all" by mistake."""
+        if name not in self._left:
+            return None
+        found = self._left.pop(name)
+        if not isinstance(found, str):
             raise _wrong(f"{name}: must be a text")
         return found
 
@@ -87,11 +89,10 @@ class Fields:
         return path
 
     def _parsed(self, name: str, parse: Callable[[object], T]) -> T | None:
-        found = self._left.pop(name, None)
-        if found is None:
+        if name not in self._left:
             return None
         try:
-            return parse(found)
+            return parse(self._left.pop(name))
         except ValueError as error:
             raise _wrong(f"{name}: {error}") from None
 
