@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from tests.daemon.layout_trees import A, B, repository
 from tests.system.caches import checkpoint, configuration, offload_folder
 from tests.system.trees import MIB, age, allocated, contents, fill, holding_open, write
 
@@ -195,3 +196,20 @@ def test_training_checkpoints_go_only_where_the_administrator_said_so(warden, ro
     assert os.path.exists(f"{root}/default_config.yaml")
     assert os.path.exists(f"{root}/checkpoints/checkpoint_1/optimizer.bin")
     shutil.rmtree(f"{root}/checkpoints")
+
+
+def test_a_pin_on_the_name_of_a_revision_holds_it_also_when_it_is_the_only_one_left(warden, root):
+    """People pin what `list` shows: `REPO@COMMIT` is no path, and must not be a pin on nothing."""
+    repo = repository(os.fsencode(root), b"models--o--m", A, B).decode()
+    warden.policy["evict_all"] = True
+    warden.location("cache", root, layout="hub")
+    warden.write()
+    name = f"models--o--m@{A.decode()}"
+    assert warden("pin", f"{root}/{name}").status == 0
+    first = warden.once().only
+    assert [each["entry"] for each in first["evicted"]] == [f"models--o--m@{B.decode()}"]
+    assert {each["entry"]: each["reason"] for each in first["spared"]} == {name: "pinned"}
+    assert warden.once().evicted == []  # it is called `models--o--m` now
+    assert os.path.exists(f"{repo}/snapshots/{A.decode()}")
+    assert warden("unpin", f"{root}/{name}").status == 0
+    assert warden.once().evicted == ["models--o--m"]

@@ -46,9 +46,13 @@ class Guards:
         return busy_below(root_fd, self.mounts)
 
     def pin_of(self, spec: LocationSpec, entry: Entry) -> Pin | None:
-        """The pin in force that covers an entry."""
+        """The pin in force that covers an entry, by one of its paths or by a name that is no path.
+
+        People pin what `list` shows, and that is `REPO@COMMIT` where a repository has several revisions.
+        """
+        names = (entry.name, *entry.claim.paths, *([entry.claim.formerly] if entry.claim.formerly else ()))
         for pin in self.pins or ():
-            if any(covers(pin, os.path.join(spec.path, path)) for path in entry.claim.paths):
+            if any(covers(pin, os.path.join(spec.path, name)) for name in names):
                 return pin
         return None
 
