@@ -78,9 +78,3 @@ def test_history_may_hold_a_reason_that_only_a_newer_version_knows():
 def test_a_holder_is_named_as_far_as_it_is_known(holder, said):
     """Also one of a kind that a newer version knows."""
     assert words.holder(holder) == said
-
-
-def test_a_user_without_a_name_is_a_number():
-    """Its account may be gone."""
-    assert words.user(0) == "root"
-    assert words.user(4_000_000_000) == "4000000000"

@@ -13,6 +13,7 @@ from cachewarden.cli.progress import Watcher
 from cachewarden.cli.remote import Remote
 from cachewarden.cli.screen import Screen
 from cachewarden.client import connect
+from cachewarden.clock import SystemClock
 from cachewarden.service import House, needs_service, open_house, runtime_dir
 from cachewarden_policies.reasons import Outcome
 
@@ -44,7 +45,7 @@ class Face:
     def either(self, command: str, *, live: bool = False) -> Iterator[House | Remote]:
         """The house, or for a user without root the running service. Raises NoServiceError without one."""
         if needs_service(self.files, user=self.user):
-            yield Remote(connect(runtime_dir(os.environ)))
+            yield Remote(connect(runtime_dir(os.environ)), SystemClock())
             return
         with self.house(command, live=live) as house:
             yield house

@@ -5,12 +5,12 @@ not care which of the two it has.
 """
 
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from cachewarden.cli import received
 from cachewarden.client import Service
+from cachewarden.clock import Clock
 from cachewarden.enforce.view import Explanation, Row
 from cachewarden.errors import ServiceRefusedError
 from cachewarden.ledger import EvictionRow, Pin
@@ -24,8 +24,9 @@ _ABSENT = 404
 class Remote:
     """Asks `service`. All methods raise ServiceRefusedError and NoServiceError."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, clock: Clock) -> None:
         self._service = service
+        self._clock = clock
 
     def status(self) -> Status:
         """Sums over all locations."""
@@ -55,7 +56,7 @@ class Remote:
 
     def pin(self, path: bytes, *, until_ns: int | None = None, reason: str = "") -> Pin:
         """Pin what the user can read; without an end for as long as he may."""
-        lasting = None if until_ns is None else f"{max(until_ns - time.time_ns(), 0) // 10**9}s"
+        lasting = None if until_ns is None else f"{max(until_ns - self._clock.wall_ns(), 0) // 10**9}s"
         return received.pin(self._at(path, "POST", "/pins", {"for": lasting, "reason": reason}))
 
     def unpin(self, path: bytes) -> bool:
