@@ -104,6 +104,8 @@ def machine(base: Path) -> Iterator[Machine]:
             shutil.copytree(REPOSITORY, made.root / "src", ignore=_LEFT_OUT, symlinks=True)
             # A name that nobody else has: the journal of the machine outside is not ours to write.
             made.write("/etc/machine-id", "")
+            # The interpreter may live in root's home, and ordinary users of the machine start it, too.
+            (made.root / "root").chmod(0o711)
             yield made
         finally:
             subprocess.run(["umount", "--lazy", str(made.root)], check=True)
