@@ -9,7 +9,7 @@ from tests.system.deb_checks import CHECKS
 from tests.system.machine import REPOSITORY, machine
 
 # One package and one machine for all of them.
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("deb"), pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("systemd"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
