@@ -115,7 +115,7 @@ def test_a_busy_neighbour_on_the_same_filesystem_asks_for_no_pass(warden, quiet)
 
 
 def test_trees_that_come_and_go_as_a_whole_are_in_the_figures_soon_after(warden, quiet):
-    write(f"{quiet}/cache/entry/deep/er", SOON)
+    write(f"{quiet}/cache/entry/deep/er", 10)
     write(f"{quiet}/elsewhere/tree/one", 100)
     write(f"{quiet}/elsewhere/tree/two", 100)
     with serving(warden) as service:
@@ -135,7 +135,7 @@ def test_trees_that_come_and_go_as_a_whole_are_in_the_figures_soon_after(warden,
 
 
 def test_a_location_that_is_renamed_away_and_back_is_missing_meanwhile_and_right_afterwards(warden, quiet):
-    write(f"{quiet}/cache/entry", SOON)
+    write(f"{quiet}/cache/entry", 10)
     with serving(warden) as service:
         wait_until(lambda: figure(service, "files") == 10, SOON)
         os.rename(f"{quiet}/cache", f"{quiet}/away")
@@ -148,7 +148,7 @@ def test_a_location_that_is_renamed_away_and_back_is_missing_meanwhile_and_right
 
 
 def test_a_location_that_is_renamed_and_back_at_once_loses_nothing(warden, quiet):
-    write(f"{quiet}/cache/entry", SOON)
+    write(f"{quiet}/cache/entry", 10)
     with serving(warden) as service:
         wait_until(lambda: figure(service, "files") == 10, SOON)
         os.rename(f"{quiet}/cache", f"{quiet}/away")
