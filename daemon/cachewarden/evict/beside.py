@@ -4,7 +4,7 @@ import os
 import stat
 
 from cachewarden.evict.naming import parse
-from cachewarden.kernel.openat2 import open_on_mount
+from cachewarden.kernel.openat2 import open_path_on_mount
 
 
 def left_at_the_top(root_fd: int) -> bool:
@@ -23,7 +23,7 @@ def directories_beside(root_fd: int) -> set[bytes]:
     while todo:
         path = todo.pop()
         try:
-            fd = _open(root_fd, path)
+            fd = open_path_on_mount(root_fd, path)
         except OSError:
             continue
         try:
@@ -48,14 +48,3 @@ def _is_directory(name: str, dir_fd: int) -> bool:
         return stat.S_ISDIR(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
     except OSError:
         return False
-
-
-def _open(root_fd: int, path: bytes) -> int:
-    here = os.dup(root_fd)
-    for part in path.split(b"/") if path else ():
-        try:
-            below = open_on_mount(part, here)
-        finally:
-            os.close(here)
-        here = below
-    return here

@@ -70,3 +70,18 @@ def _works() -> bool:
 # One component, opened as a directory, quietly and without following a link. Raises OSError: EXDEV
 # where another mount sits on it, ENOTDIR or ELOOP for a link.
 open_on_mount: Callable[[bytes, int], int] = _open_on_mount if _works() else open_and_compare
+
+
+def open_path_on_mount(root_fd: int, path: bytes) -> int:
+    """The same for a relative path of several components; `b""` duplicates `root_fd`. Raises OSError.
+
+    One component at a time, so that a path may be longer than PATH_MAX.
+    """
+    here = os.dup(root_fd)
+    for part in path.split(b"/") if path else ():
+        try:
+            below = open_on_mount(part, here)
+        finally:
+            os.close(here)
+        here = below
+    return here

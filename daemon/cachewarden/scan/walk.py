@@ -17,7 +17,7 @@ from functools import partial
 from typing import Self
 
 from cachewarden.kernel.lstat_many import CAPACITY, Look
-from cachewarden.kernel.openat2 import open_on_mount
+from cachewarden.kernel.openat2 import open_on_mount, open_path_on_mount
 from cachewarden.scan.directories import LONGEST
 from cachewarden.scan.regions import ROOT, Node
 from cachewarden.scan.tally import Tally
@@ -96,7 +96,7 @@ class Walk:
         """Begin with a task that another walk gave away. Only when idle."""
         regions = {step[1] for step in task.steps}
         try:
-            fd = self._open_from_root(task.path)
+            fd = open_path_on_mount(self._root_fd, task.path)
             frame, _ = self._push(os.fsdecode(task.path), fd, min(regions))
         except OSError as error:
             for region in regions:
@@ -189,7 +189,10 @@ class Walk:
 
     def _open_again(self, frame: _Frame, below: int) -> None:
         """Open a closed directory from the one below it; from the root where that one has been moved."""
-        for way_up in (partial(open_directory, b"..", below), partial(self._open_from_root, self._path())):
+        for way_up in (
+            partial(open_directory, b"..", below),
+            partial(open_path_on_mount, self._root_fd, self._path()),
+        ):
             with suppress(OSError):
                 fd = way_up()
                 found = os.fstat(fd)
@@ -200,16 +203,6 @@ class Walk:
         if frame.pending:
             self.tally.unreadable.append((self._path(), errno.ESTALE, frame.region))
             frame.pending = []
-
-    def _open_from_root(self, path: bytes) -> int:
-        here = os.dup(self._root_fd)
-        for part in path.split(b"/") if path else ():
-            try:
-                below = open_on_mount(part, here)
-            finally:
-                os.close(here)
-            here = below
-        return here
 
     def _path(self, depth: int | None = None) -> bytes:
         """The path of the frame at that depth, by default of the lowest."""

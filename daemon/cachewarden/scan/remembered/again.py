@@ -11,9 +11,10 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from cachewarden.inventory import Split
+from cachewarden.kernel.openat2 import open_path_on_mount
 from cachewarden.scan.directories import Directories
 from cachewarden.scan.regions import Node, Regions
-from cachewarden.scan.remembered.changed import Changed, open_on_the_way
+from cachewarden.scan.remembered.changed import Changed
 from cachewarden.scan.remembered.merging import divided, linked_with, merged
 from cachewarden.scan.remembered.renewing import renewed
 from cachewarden.scan.remembered.value import Facts, Remembered, differing, holes
@@ -119,7 +120,7 @@ def _begin(walk: Walk, root_fd: int, regions: Regions, number: int) -> None:
     assert node is not None
     parent, name = split_path(path)
     try:
-        fd = open_on_the_way(root_fd, parent)
+        fd = open_path_on_mount(root_fd, parent)
     except OSError as error:
         if error.errno in ABSENT:
             return

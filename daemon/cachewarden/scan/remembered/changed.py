@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from cachewarden.kernel.openat2 import open_on_mount
+from cachewarden.kernel.openat2 import open_path_on_mount
 from cachewarden.scan.directories import Directories, Seen
 from cachewarden.scan.regions import Regions, numbers
 from cachewarden.scan.remembered.value import Remembered
@@ -102,7 +102,7 @@ def _children(
 def _still(root_fd: int, parent: bytes, children: list[Seen]) -> Iterator[bytes]:
     """Paths of those children that are what they were."""
     try:
-        fd = open_on_the_way(root_fd, parent)
+        fd = open_path_on_mount(root_fd, parent)
     except OSError:
         return
     try:
@@ -115,15 +115,3 @@ def _still(root_fd: int, parent: bytes, children: list[Seen]) -> Iterator[bytes]
                 yield seen.path
     finally:
         os.close(fd)
-
-
-def open_on_the_way(root_fd: int, path: bytes) -> int:
-    """A descriptor of a directory on the location's own mount, no link followed. Raises OSError."""
-    here = os.dup(root_fd)
-    for part in path.split(b"/") if path else ():
-        try:
-            below = open_on_mount(part, here)
-        finally:
-            os.close(here)
-        here = below
-    return here
