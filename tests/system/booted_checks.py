@@ -5,6 +5,7 @@ The report has for each check what went wrong, or "".
 
 import json
 import os
+import pwd
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from tests.system.booted import (
     CONFIG,
     CONFIGURATION,
     HANG,
+    MAKE,
     MIB,
     UNIT,
     clean,
@@ -208,6 +210,45 @@ def nothing_is_evicted_when_the_unit_blinds_it() -> None:
             run("rm", "-r", f"{CACHE}/{name}")
 
 
+def a_user_runs_it_without_root() -> None:
+    home = "/home/person"
+    run("useradd", "--create-home", "--home-dir", home, "person")
+    entry = pwd.getpwnam("person")
+    run("loginctl", "enable-linger", "person")
+    run("systemctl", "start", f"user@{entry.pw_uid}.service")
+    own = CONFIGURATION.replace("/srv/cache", "~/.accelerate")
+    write(f"{home}/.config/cachewarden/config.toml", own)
+    os.makedirs(f"{home}/.accelerate")
+    # Not on the overlay: whether a file there is in use, an ordinary user cannot find out.
+    run("mount", "-t", "tmpfs", "-o", "size=64M,mode=755", "none", f"{home}/.accelerate")
+    run("chown", "-R", "person", home)
+    as_user = [
+        "runuser",
+        "-u",
+        "person",
+        "--",
+        "env",
+        f"XDG_RUNTIME_DIR=/run/user/{entry.pw_uid}",
+        f"HOME={home}",
+    ]
+    run(*as_user, "systemctl", "--user", "start", UNIT)
+    for number in range(3):
+        run(
+            *as_user,
+            "python3",
+            "-c",
+            MAKE,
+            f"{home}/.accelerate/e{number}",
+            "1",
+            str(2 * MIB),
+            str(9 - number),
+        )
+    until(lambda: "e0" not in os.listdir(f"{home}/.accelerate"))
+    status = run(*as_user, "systemctl", "--user", "show", UNIT, "-pActiveState", "-pNRestarts").stdout
+    assert "ActiveState=active" in status, status
+    run(*as_user, "systemctl", "--user", "stop", UNIT)
+
+
 def it_is_hardened() -> None:
     said = run("systemd-analyze", "security", "--no-pager", UNIT, check=False).stdout
     score = float(said.rsplit("Overall exposure level for", 1)[1].split(":")[1].split()[0])
@@ -226,6 +267,7 @@ CHECKS = (
     a_main_loop_that_stalls_is_restarted,
     what_was_opened_while_it_was_away_is_known_after_a_restart,
     nothing_is_evicted_when_the_unit_blinds_it,
+    a_user_runs_it_without_root,
     it_is_hardened,
 )
 
