@@ -47,6 +47,15 @@ def freedom_of(circumstances: Circumstances) -> Freedom:
     return Freedom(expiry, soft=soft, hard=True)
 
 
+def may_prune(circumstances: Circumstances, *, over_hard: bool) -> bool:
+    """Whether another tool may prune its cache now, which is over its limit (`over_hard`: the hard one, too).
+
+    It goes by an order of its own: where only our knowledge of last use is in doubt, it may.
+    """
+    freedom = freedom_of(circumstances)
+    return bool(freedom.soft) or (freedom.hard and over_hard)
+
+
 def hold_reason(circumstances: Circumstances, wanted: EvictReason, order: Order | None) -> KeepReason:
     """Why an entry that would go for `wanted` stays; WITHIN_LIMITS when nothing holds it back.
 

@@ -12,6 +12,7 @@ from cachewarden.layouts.delegated import DELEGATED
 from cachewarden.ledger import covers
 from cachewarden.paths import show
 from cachewarden_policies.policy import HOUR, SECOND
+from cachewarden_policies.restraint import may_prune
 from cachewarden_policies.verdicts import LocationPlan
 
 _LAYOUTS = frozenset(layout.name for layout in DELEGATED)
@@ -86,7 +87,6 @@ def _refuse_guarded(survey: Survey) -> None:
 
 
 def _held_back(work: Work, plan: LocationPlan) -> bool:
-    """Whether nothing may go now: report only, paused, waiting for confirmation, quiet hours."""
-    now, hard = work.location.circumstances, plan.hard_limit_bytes
+    hard = plan.hard_limit_bytes
     over_hard = hard is not None and work.location.usage_bytes > hard
-    return not now.enforce or now.waiting or (now.quiet and not over_hard)
+    return not may_prune(work.location.circumstances, over_hard=over_hard)
