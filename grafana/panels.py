@@ -42,13 +42,8 @@ class Look:
 def series(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
     """Lines over time."""
     panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(look.description)
-        .datasource(SOURCE)
+        _begun(timeseries.Panel(), title, look)
         .unit(look.unit)
-        .span(look.width)
-        .height(look.height)
         .min(0)
         .fill_opacity(10 if not look.stacked else 40)
         .span_nulls(bool(1))
@@ -76,13 +71,8 @@ def series(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
 def number(title: str, expression: str, look: Look) -> Builder[models.Panel]:
     """One number, coloured by its thresholds."""
     panel = (
-        stat.Panel()
-        .title(title)
-        .description(look.description)
-        .datasource(SOURCE)
+        _begun(stat.Panel(), title, look)
         .unit(look.unit)
-        .span(look.width)
-        .height(look.height)
         .color_mode(shapes.BigValueColorMode.VALUE)
         .graph_mode(shapes.BigValueGraphMode.NONE)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
@@ -95,13 +85,8 @@ def number(title: str, expression: str, look: Look) -> Builder[models.Panel]:
 def bars(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
     """The biggest now, as horizontal bars."""
     panel = (
-        bargauge.Panel()
-        .title(title)
-        .description(look.description)
-        .datasource(SOURCE)
+        _begun(bargauge.Panel(), title, look)
         .unit(look.unit)
-        .span(look.width)
-        .height(look.height)
         .orientation(shapes.VizOrientation.HORIZONTAL)
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
     )
@@ -115,12 +100,7 @@ def bars(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
 def states(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
     """What held when: one row for each member of an enum, filled while it holds."""
     panel = (
-        statetimeline.Panel()
-        .title(title)
-        .description(look.description)
-        .datasource(SOURCE)
-        .span(look.width)
-        .height(look.height)
+        _begun(statetimeline.Panel(), title, look)
         .show_value(shapes.VisibilityMode.NEVER)
         .thresholds(_thresholds(look))
         .color_scheme(dashboard.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
@@ -130,9 +110,7 @@ def states(title: str, queries: Queries, look: Look) -> Builder[models.Panel]:
 
 def listing(title: str, columns: Queries, look: Look, units: Mapping[str, str]) -> Builder[models.Panel]:
     """A table with a row for each location; `columns` are instant queries, `units` theirs by title."""
-    panel = (
-        table.Panel().title(title).description(look.description).datasource(SOURCE).span(look.width)
-    ).height(look.height)
+    panel = _begun(table.Panel(), title, look)
     renamed = {}
     for number_of, (name, expression) in enumerate(columns.items()):
         letter = chr(ord("A") + number_of)
@@ -149,6 +127,12 @@ def listing(title: str, columns: Queries, look: Look, units: Mapping[str, str]) 
     for name, unit in units.items():
         panel = panel.override_by_name(name, [models.DynamicConfigValue("unit", unit)])
     return _with_runbook(panel, look)
+
+
+def _begun(panel: Some, title: str, look: Look) -> Some:
+    """What all panels have."""
+    panel = panel.title(title).description(look.description).datasource(SOURCE)
+    return panel.span(look.width).height(look.height)
 
 
 def _filled(panel: Some, queries: Queries, look: Look) -> Some:
