@@ -99,29 +99,12 @@ class _Overflows(logging.Handler):
         self.count += "events were lost" in record.getMessage()
 
 
-class Watchdog(FileSystemEventHandler):
-    """watchdog's observer, recursive."""
+class _Heard:
+    """What both peers know: how often something was opened in each entry, and of no process."""
 
-    def __init__(self, root: str) -> None:
-        self._overflows = _Overflows()
-        logging.getLogger().addHandler(self._overflows)
-        self._skip = len(os.fsencode(root)) + 1
+    def __init__(self) -> None:
+        super().__init__()
         self._heard: Counter[bytes] = Counter()
-        began = time.monotonic()
-        self._observer = InotifyObserver()
-        self._observer.schedule(self, root, recursive=True)
-        self._observer.start()
-        self.setup_seconds = time.monotonic() - began
-
-    def on_opened(self, event: FileSystemEvent) -> None:
-        if isinstance(event, FileOpenedEvent):
-            self._heard[os.fsencode(event.src_path)[self._skip :].partition(b"/")[0]] += 1
-
-    def settle(self) -> None:
-        last = -1
-        while last != self._heard.total() or not self._observer.event_queue.empty():
-            last = self._heard.total()
-            time.sleep(0.3)
 
     def entries(self) -> set[bytes]:
         return set(self._heard)
@@ -133,6 +116,37 @@ class Watchdog(FileSystemEventHandler):
     def opens(self) -> int | None:
         return self._heard.total()
 
+    def settle(self) -> None:
+        last = -1
+        while last != self._heard.total() or self._behind():
+            last = self._heard.total()
+            time.sleep(0.3)
+
+    def _behind(self) -> bool:
+        return False
+
+
+class Watchdog(_Heard, FileSystemEventHandler):
+    """watchdog's observer, recursive."""
+
+    def __init__(self, root: str) -> None:
+        super().__init__()
+        self._overflows = _Overflows()
+        logging.getLogger().addHandler(self._overflows)
+        self._skip = len(os.fsencode(root)) + 1
+        began = time.monotonic()
+        self._observer = InotifyObserver()
+        self._observer.schedule(self, root, recursive=True)
+        self._observer.start()
+        self.setup_seconds = time.monotonic() - began
+
+    def on_opened(self, event: FileSystemEvent) -> None:
+        if isinstance(event, FileOpenedEvent):
+            self._heard[os.fsencode(event.src_path)[self._skip :].partition(b"/")[0]] += 1
+
+    def _behind(self) -> bool:
+        return not self._observer.event_queue.empty()
+
     @property
     def overflows(self) -> int:
         return self._overflows.count
@@ -142,13 +156,14 @@ class Watchdog(FileSystemEventHandler):
         self._observer.join()
 
 
-class Inotify:
+class Inotify(_Heard):
     """One mark for each directory, and a thread that reads as fast as it can: inotify(7)."""
 
     _OPEN, _OVERFLOW, _ISDIR = 0x20, 0x4000, 0x40000000
     _EVENT = struct.Struct("iIII")
 
     def __init__(self, root: str) -> None:
+        super().__init__()
         libc = ctypes.CDLL(None, use_errno=True)
         began = time.monotonic()
         self._fd: int = libc.inotify_init1(os.O_CLOEXEC)
@@ -159,7 +174,6 @@ class Inotify:
                 raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
             self._directories[mark] = here[len(root) + 1 :]
         self.setup_seconds = time.monotonic() - began
-        self._heard: Counter[bytes] = Counter()
         self._overflows = 0
         self._stopping = False
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -177,22 +191,6 @@ class Inotify:
                 elif not mask & self._ISDIR:
                     name = batch[at - length : at].rstrip(b"\0")
                     self._heard[self._directories[mark].partition(b"/")[0] or name] += 1
-
-    def settle(self) -> None:
-        last = -1
-        while last != self._heard.total():
-            last = self._heard.total()
-            time.sleep(0.3)
-
-    def entries(self) -> set[bytes]:
-        return set(self._heard)
-
-    def pairs(self, pids: set[int]) -> set[tuple[bytes, int]]:  # noqa: ARG002 - the interface's
-        return set()
-
-    @property
-    def opens(self) -> int | None:
-        return self._heard.total()
 
     @property
     def overflows(self) -> int:

@@ -56,23 +56,32 @@ class Field:
         self.heard = Heard()
         self.open()
 
+    @property
+    def state(self):
+        """The state directory."""
+        return os.fsencode(self.base / "state")
+
     def open(self):
         """Open (again) what a restart opens."""
-        state, run = os.fsencode(self.base / "state"), os.fsencode(self.base / "run")
-        self.ledger = open_ledger(state, self.clock.wall_ns())
-        self.pins = PinStore(state)
+        self.ledger = open_ledger(self.state, self.clock.wall_ns())
+        self.pins = PinStore(self.state)
         self.enforcer = Enforcer(
             Means(
                 ledger=self.ledger,
                 pins=self.pins,
                 clock=self.clock,
                 surroundings=Machine(),
-                runtime_dir=run,
+                runtime_dir=os.fsencode(self.base / "run"),
                 command="a test",
                 trusted=frozenset({0, os.geteuid()}),
                 journal=self.heard,
+                **self.senses(),
             )
         )
+
+    def senses(self):
+        """What more a pass has, by the names in `Means`; the ledger is open."""
+        return {}
 
     def restart(self):
         """Close the ledger and open everything anew."""

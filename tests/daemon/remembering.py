@@ -9,11 +9,7 @@ from pathlib import Path
 
 from tests.daemon.passes import Field, Heard
 
-from cachewarden.enforce.enforcer import Enforcer
 from cachewarden.enforce.measures import MeasureFiles
-from cachewarden.enforce.surveyor import Means
-from cachewarden.holders import Machine
-from cachewarden.ledger import PinStore, open_ledger
 from cachewarden.openers import Openers, Setting
 from cachewarden.watch import STRUCTURE, Legacy, Told, Watching
 
@@ -42,32 +38,22 @@ class Remembering(Field):
         super().__init__(base)
 
     def open(self):
-        state, run = os.fsencode(self.base / "state"), os.fsencode(self.base / "run")
         self.heard = Attentive()
-        self.ledger = open_ledger(state, self.clock.wall_ns())
-        self.pins = PinStore(state)
+        super().open()
+
+    def senses(self):
         structure = {name: fd for name, fd in self.store.items() if name.startswith(STRUCTURE)}
         opens = {name: fd for name, fd in self.store.items() if name not in structure}
         self.store = {}
         self.openers = Openers(self.clock, self.ledger.openers, Setting(self.ignore, opens))
         told = Told(lambda _: None, lambda: None, lambda: None)
-        self.watching = Watching(told, frozenset(), Legacy(state, structure), self.openers.features)
-        self.enforcer = Enforcer(
-            Means(
-                ledger=self.ledger,
-                pins=self.pins,
-                clock=self.clock,
-                surroundings=Machine(),
-                runtime_dir=run,
-                command="a test",
-                trusted=frozenset({0, os.geteuid()}),
-                journal=self.heard,
-                opens=self.openers,
-                opens_since_start=True,
-                changes=self.watching,
-                measures=MeasureFiles(state),
-            )
-        )
+        self.watching = Watching(told, frozenset(), Legacy(self.state, structure), self.openers.features)
+        return {
+            "opens": self.openers,
+            "opens_since_start": True,
+            "changes": self.watching,
+            "measures": MeasureFiles(self.state),
+        }
 
     def run(self, rules, orders=None, **more):
         spec = self.spec(rules, **more)

@@ -1,50 +1,18 @@
 """Trees that no tool makes: parts of all caches in places where they do not belong."""
 
+import importlib
 import os
 import tempfile
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.daemon.layout_fixtures import (
-    cuda_compute_cache,
-    deepspeed_swap,
-    flashinfer,
-    inductor,
-    jax,
-    jiterator,
-    miopen,
-    numba,
-    openvino,
-    ort_tensorrt,
-    sglang,
-    torch_extensions,
-    torch_tensorrt,
-    triton,
-    vllm,
-)
 from tests.daemon.layout_trees import divide, everything
 
 from cachewarden.layouts import AUTO
 from cachewarden.layouts.compilers import COMPILERS
 
-FIXTURES = (
-    cuda_compute_cache,
-    deepspeed_swap,
-    flashinfer,
-    inductor,
-    jax,
-    jiterator,
-    miopen,
-    numba,
-    openvino,
-    ort_tensorrt,
-    sglang,
-    torch_extensions,
-    torch_tensorrt,
-    triton,
-    vllm,
-)
+FIXTURES = [importlib.import_module(f"tests.daemon.layout_fixtures.{each.name}") for each in COMPILERS]
 
 
 def vocabulary() -> list[bytes]:

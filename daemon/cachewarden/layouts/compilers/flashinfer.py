@@ -13,7 +13,7 @@ from cachewarden.inventory import Split
 from cachewarden.layouts.base import Context, Kind, directories, files, join
 from cachewarden.layouts.collecting import Collector
 from cachewarden.layouts.compilers.rest import name_the_rest
-from cachewarden.layouts.compilers.versions import Version, gone
+from cachewarden.layouts.compilers.versions import Version, gone, versions_in
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost
 
@@ -56,11 +56,7 @@ class Flashinfer:
         """One claim for each operator and each child of `cubins`."""
         found = Collector(self.name, "flashinfer's cache", tree, at)
         listing = tree.listing(at)
-        versions = {
-            join(at, name): version
-            for name in directories(listing)
-            if (version := version_of(name)) is not None
-        }
+        versions = versions_in(tree, at, version_of)
         stale = gone(tree, versions, context.now_ns)
         for name, kind in listing.items():
             path = join(at, name)

@@ -15,7 +15,7 @@ from cachewarden.inventory import Split
 from cachewarden.layouts.base import Context, Kind, directories, join
 from cachewarden.layouts.collecting import Collector
 from cachewarden.layouts.compilers.rest import name_the_rest
-from cachewarden.layouts.compilers.versions import Version, gone
+from cachewarden.layouts.compilers.versions import Version, gone, versions_in
 from cachewarden.tree import Tree
 from cachewarden_policies.reasons import Cost, KeepReason
 
@@ -49,12 +49,7 @@ class Miopen:
     def split(self, tree: Tree, at: bytes, context: Context) -> Split:
         """One claim for each database."""
         found = Collector(self.name, "MIOpen's cache", tree, at)
-        listing = tree.listing(at)
-        versions = {
-            join(at, name): version
-            for name in directories(listing)
-            if (version := version_of(name)) is not None
-        }
+        versions = versions_in(tree, at, version_of)
         stale = gone(tree, versions, context.now_ns)
         _databases(tree, at, found, skip=versions)
         for path in versions:

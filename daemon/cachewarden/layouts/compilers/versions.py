@@ -6,8 +6,9 @@ nothing that the earlier one made was written or read for a month. Where reads l
 that means: not written.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from cachewarden.layouts.base import directories, join
 from cachewarden.layouts.descent import descend
 from cachewarden.tree import Tree
 from cachewarden_policies.policy import DAY
@@ -15,6 +16,12 @@ from cachewarden_policies.policy import DAY
 Version = tuple[int, ...]
 
 _SILENCE = 30 * DAY
+
+
+def versions_in(tree: Tree, at: bytes, version_of: Callable[[bytes], Version | None]) -> dict[bytes, Version]:
+    """The directories in `at` that are named by a version, by path."""
+    named = ((join(at, name), version_of(name)) for name in directories(tree.listing(at)))
+    return {path: version for path, version in named if version is not None}
 
 
 def gone(tree: Tree, versions: Mapping[bytes, Version], now_ns: int) -> frozenset[bytes]:
