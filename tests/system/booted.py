@@ -1,10 +1,12 @@
 """Looking at the installed service from inside the booted machine. Only the standard library."""
 
+import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Sequence
 
 MIB = 1 << 20
 UNIT = "cachewarden.service"
@@ -96,6 +98,23 @@ def drop_in(*lines: str) -> None:
     """Change the unit until `clean` is called."""
     write(DROP_IN, "\n".join(["[Service]", *lines, ""]))
     run("systemctl", "daemon-reload")
+
+
+def carry_out(checks: Sequence[Callable[[], None]], before: Callable[[], None] = lambda: None) -> None:
+    """Carry out the checks and report after each: what went wrong, or "". `before` comes before each one."""
+    os.makedirs(CACHE, exist_ok=True)
+    # fanotify tells of no file handles on an overlay, which everything else here lies on.
+    run("mount", "-t", "tmpfs", "-o", "size=512M,mode=755", "none", CACHE)
+    report = {}
+    for check in checks:
+        try:
+            before()
+            check()
+            report[check.__name__] = ""
+        except Exception:  # noqa: BLE001 - whatever it is, it belongs into the report
+            report[check.__name__] = f"{traceback.format_exc()}\n{log()[-6000:]}"
+        write("/report.json.new", json.dumps(report))
+        os.rename("/report.json.new", "/report.json")
 
 
 def clean(config: str = CONFIGURATION) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import traceback
 
 from tests.system.booted import (
     CACHE,
@@ -20,6 +19,7 @@ from tests.system.booted import (
     MAKE,
     MIB,
     UNIT,
+    carry_out,
     clean,
     drop_in,
     entries,
@@ -273,20 +273,8 @@ CHECKS = (
 
 
 def main() -> None:
-    os.makedirs(CACHE, exist_ok=True)
-    # fanotify tells of no file handles on an overlay, which everything else here lies on.
-    run("mount", "-t", "tmpfs", "-o", "size=512M,mode=755", "none", CACHE)
-    report = {}
     wanted = sys.argv[1:]  # some of them by name, for whoever mends one
-    for check in [check for check in CHECKS if not wanted or check.__name__ in wanted]:
-        try:
-            clean()
-            check()
-            report[check.__name__] = ""
-        except Exception:  # noqa: BLE001 - whatever it is, it belongs into the report
-            report[check.__name__] = f"{traceback.format_exc()}\n{log()[-6000:]}"
-        write("/report.json.new", json.dumps(report))
-        os.rename("/report.json.new", "/report.json")
+    carry_out([check for check in CHECKS if not wanted or check.__name__ in wanted], before=clean)
 
 
 if __name__ == "__main__":

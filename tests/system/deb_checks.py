@@ -7,9 +7,7 @@ Each check goes on where the one before it ended. /report.json has for each what
 
 import json
 import os
-import subprocess
 import sys
-import traceback
 from pathlib import Path
 
 from tests.system.booted import (
@@ -17,6 +15,7 @@ from tests.system.booted import (
     CONFIG,
     CONFIGURATION,
     UNIT,
+    carry_out,
     entries,
     log,
     make,
@@ -170,18 +169,7 @@ CHECKS = (
 
 
 def main() -> None:
-    os.makedirs(CACHE, exist_ok=True)
-    # fanotify tells of no file handles on an overlay, which everything else here lies on.
-    run("mount", "-t", "tmpfs", "-o", "size=512M,mode=755", "none", CACHE)
-    report = {}
-    for check in CHECKS:
-        try:
-            check()
-            report[check.__name__] = ""
-        except (AssertionError, OSError, ValueError, LookupError, subprocess.SubprocessError):
-            report[check.__name__] = f"{traceback.format_exc()}\n{log()[-3000:]}"
-        write("/report.json.new", json.dumps(report))
-        os.rename("/report.json.new", "/report.json")
+    carry_out(CHECKS)
 
 
 if __name__ == "__main__":

@@ -97,22 +97,12 @@ def would_free(surveys: Sequence[Survey], now_ns: int) -> dict[str, int]:
 
 
 def _location(found: Survey) -> situation.Location:
-    shares = [
-        situation.Share(
-            each.owners,
-            each.bytes,
-            each.files,
-            outside=each.outside,
-            kept=each.claim is not None and each.claim.kept,
-        )
-        for each in found.inventory.shares
-    ]
     return situation.Location(
         found.spec.key,
         found.spec.policy,
         found.inventory.bytes,
         found.inventory.files,
         found.facts,
-        shares,
+        found.shares,
         situation.Circumstances(confirmed=True),
     )

@@ -162,16 +162,7 @@ class Enforcer:
                 replace(entry, veto=entry.veto or more[index]) if index in more else entry
                 for index, entry in enumerate(found.facts)
             ],
-            shares=[
-                situation.Share(
-                    each.owners,
-                    each.bytes,
-                    each.files,
-                    outside=each.outside,
-                    kept=each.claim is not None and each.claim.kept,
-                )
-                for each in found.inventory.shares
-            ],
+            shares=found.shares,
             circumstances=circumstances(found, state, orders.mood, time, paused=paused),
         )
 

@@ -65,6 +65,20 @@ class Survey:
         """The best source of last use that the location has."""
         return recency.recency_source(self.atime_mode, opens_available=self.opens_seen)
 
+    @property
+    def shares(self) -> list[situation.Share]:
+        """What several entries share, as the planner wants it."""
+        return [
+            situation.Share(
+                each.owners,
+                each.bytes,
+                each.files,
+                outside=each.outside,
+                kept=each.claim is not None and each.claim.kept,
+            )
+            for each in self.inventory.shares
+        ]
+
 
 @contextmanager
 def opened(spec: LocationSpec, trusted: frozenset[int]) -> Iterator[tuple[int, Mount]]:
