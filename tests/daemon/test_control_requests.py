@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from contextlib import closing
+from urllib.parse import quote
 
 import pytest
 
@@ -99,6 +100,8 @@ def test_the_kernel_says_who_asks(server, answers, at):
         b"[" * 60000,
         b'{"a": ' * 10000,
         b"nonsense",
+        b"null",
+        b" null\n",
     ],
     ids=lambda body: repr(body[:12]),
 )
@@ -129,14 +132,46 @@ def test_a_huge_body_is_refused_before_it_is_read_to_its_end(server, answers, at
         b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 20000 + b"\r\n",
         b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
         b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nx",
+        b"POST /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nnonsense\r\n",
+        b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 11\r\n\r\n\x1f\x8b nonsense",
+        b"GET /x HTTP/1.1\r\nHost: x\r\nA: \0\r\n\r\n",
+        b"GET /x HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 10000 + b"\r\n\r\n",
     ],
-    ids=lambda raw: repr(raw[:20]),
+    ids=lambda raw: repr(raw[:70]),
 )
-def test_what_is_no_http_is_refused_and_others_are_answered(server, answers, at, raw):
+def test_what_is_no_http_is_refused_as_all_errors_are_and_costs_no_line_in_the_log(
+    server, answers, at, raw, caplog
+):
     answer = say(at, raw)
-    assert answer is None or 400 <= answer[0] < 500
+    if answer is not None:  # a client that is still sending when it is sent away may hear nothing
+        status, said = answer
+        assert 400 <= status < 500
+        assert set(json.loads(said)) == {"error", "status"}
     assert answers.asked == []
     assert post(at, b"{}")[0] == 200
+    assert caplog.records == []
+
+
+def test_the_longest_path_that_there_is_fits_into_a_query(server, answers, at):
+    path = "/" + quote("\\xff") * 4095
+    assert say(at, f"GET /explain?path={path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())[0] == 200
+    assert answers.asked[0].query["path"] == "/" + "\\xff" * 4095
+
+
+def test_a_bug_in_what_reads_a_request_is_a_500_in_the_shape_of_all_errors_and_is_logged(answers, at, caplog):
+    def broken(question: Question) -> Reply:
+        raise RuntimeError("secret detail")
+
+    made = ControlServer(at, broken)
+    made.start()
+    try:
+        status, said = post(at, b"{}")
+    finally:
+        made.stop()
+    assert status == 500
+    assert json.loads(said)["status"] == 70
+    assert b"secret" not in said
+    assert [type(each.exc_info[1]) for each in caplog.records] == [RuntimeError]
 
 
 def test_a_web_page_that_reaches_the_socket_through_a_proxy_is_refused(server, answers, at):

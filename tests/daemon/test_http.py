@@ -267,15 +267,19 @@ def test_an_answer_that_fails_is_a_500_without_details_and_the_next_one_works(se
     assert ask(server, "/metrics").status == 200
 
 
-def test_nonsense_on_the_socket_is_refused_and_survived(server):
+def test_nonsense_on_the_socket_is_refused_survived_and_costs_no_line_in_the_log(server, caplog):
     for nonsense in (
         b"\x16\x03\x01\x02\x00\x01\x00",
         b"GET / HTTP/9.9\r\n\r\n",
         b"\0" * 1000,
         b"A" * 100_000 + b"\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: \0\r\n\r\n",
+        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n",
+        b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx",
     ):
         with socket.create_connection(("127.0.0.1", server.ports[0]), timeout=5) as connection:
             connection.sendall(nonsense)
             connection.shutdown(socket.SHUT_WR)
             connection.recv(65536)
     assert ask(server).status == 200
+    assert caplog.records == []

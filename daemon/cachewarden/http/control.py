@@ -13,12 +13,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from http import HTTPStatus
 
 from aiohttp import web
 
 from cachewarden.errors import ListenError
+from cachewarden.http.nonsense import ignore_nonsense
 from cachewarden.http.peer import Peer, peer_of
+from cachewarden.http.reply import Reply, encoded, refusal
+from cachewarden.http.talk import Talk
 from cachewarden.http.unix import UnixSocket
 
 MOST_BYTES = 64 << 10  # of a request's body; aiohttp itself bounds its head
@@ -27,12 +31,6 @@ _MOST_ASKED = 4  # requests of one user that are at work at a time
 _THREADS = 16
 _READ_SECONDS = 10.0
 _WRITE_SECONDS = 30.0
-_HEADERS = {
-    "Content-Type": "application/json",
-    "Server": "cachewarden",
-    "Cache-Control": "no-store",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +44,12 @@ class Question:
     body: object = None
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What to say: an HTTP status and a JSON value. `allow`: the methods that there are, with 405."""
-
-    status: int
-    document: object
-    allow: str | None = None
-
-
 class _RefusedError(Exception):
     """The request itself is wrong."""
 
     def __init__(self, status: HTTPStatus, text: str) -> None:
         super().__init__(text)
         self.status = status
-
-
-def refusal(status: int, text: str, exit_status: int = 2) -> Reply:
-    """An error. `exit_status` is what a command ends with that is told so."""
-    return Reply(status, {"error": text, "status": exit_status})
 
 
 class ControlServer:
@@ -113,11 +97,8 @@ class ControlServer:
             listening.close()
 
     async def _serve(self, listening: socket.socket, begun: threading.Event) -> None:
-        runner = web.ServerRunner(
-            web.Server(self._handle, access_log=None, keepalive_timeout=1),
-            handle_signals=False,
-            shutdown_timeout=0.5,
-        )
+        ignore_nonsense()
+        runner = web.ServerRunner(web.Server(self._handle), handle_signals=False, shutdown_timeout=0.5)
         await runner.setup()
         self._loop, self._ending = asyncio.get_running_loop(), asyncio.Event()
         # Not the loop's own executor: asyncio.run would wait for its threads, and one may wait for a disk.
@@ -146,10 +127,11 @@ class ControlServer:
                 connected.close()
                 continue
             mine = [each for each in self._connected.get(uid, ()) if not each.is_closing()]
-            if len(mine) >= _MOST_CONNECTIONS or runner.server is None:
+            server = runner.server
+            if len(mine) >= _MOST_CONNECTIONS or server is None:
                 connected.close()
                 continue
-            transport, _ = await loop.connect_accepted_socket(runner.server, connected)
+            transport, _ = await loop.connect_accepted_socket(partial(Talk, server, loop), connected)
             self._connected[uid] = [*mine, transport]
             self._bound(transport, _READ_SECONDS)
 
@@ -176,7 +158,7 @@ class ControlServer:
         try:
             question = await _read(request, transport)
         except _RefusedError as error:
-            response = _encoded(refusal(error.status, str(error)))
+            response = encoded(refusal(error.status, str(error)))
         else:
             self._unbound(transport)
             response = await self._ask(question)
@@ -188,11 +170,11 @@ class ControlServer:
         uid = question.peer.uid
         if self._asked[uid] >= _MOST_ASKED:
             many = f"{_MOST_ASKED} of your requests are being worked on; wait for one of them"
-            return _encoded(refusal(429, many))
+            return encoded(refusal(429, many))
         self._asked[uid] += 1
         # A list of a million entries is text in seconds: that, too, is not the loop's work.
         asked = asyncio.get_running_loop().run_in_executor(
-            self._pool, lambda: _encoded(self._answer(question))
+            self._pool, lambda: encoded(self._answer(question))
         )
         # When it is done and not when its client has left: leaving must not make room for more.
         asked.add_done_callback(lambda _: self._over(uid))
@@ -204,41 +186,48 @@ class ControlServer:
             del self._asked[uid]
 
 
-def _encoded(reply: Reply) -> web.Response:
-    allow = {"Allow": reply.allow} if reply.allow is not None else {}
-    text = json.dumps(reply.document).encode()
-    return web.Response(body=text, status=reply.status, headers=_HEADERS | allow)
-
-
 async def _read(request: web.BaseRequest, transport: asyncio.BaseTransport) -> Question:
     if request.headers.get("Origin") is not None:
         raise _RefusedError(HTTPStatus.FORBIDDEN, "this is not for web pages")
     length = request.content_length
     if length is not None and length > MOST_BYTES:
         raise _RefusedError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has {MOST_BYTES} bytes at most")
-    content = bytearray()
-    async for piece in request.content.iter_any():
-        content += piece
-        if len(content) > MOST_BYTES:
-            raise _RefusedError(
-                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has {MOST_BYTES} bytes at most"
-            )
+    content = await _content(request)
     query: dict[str, str] = {}
     for name, value in request.query.items():
         if name in query:
             raise _RefusedError(HTTPStatus.BAD_REQUEST, f"{name} is given twice")
         query[name] = value
     peer = peer_of(transport.get_extra_info("socket"))
-    return Question(peer, request.method, request.path, query, _json(bytes(content)))
+    return Question(peer, request.method, request.path, query, _json(content))
+
+
+async def _content(request: web.BaseRequest) -> bytes:
+    content = bytearray()
+    try:
+        async for piece in request.content.iter_any():
+            content += piece
+            if len(content) > MOST_BYTES:
+                raise _RefusedError(
+                    HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has {MOST_BYTES} bytes at most"
+                )
+    except web.RequestPayloadError:
+        raise _RefusedError(HTTPStatus.BAD_REQUEST, "the body is cut off, or not coded as it says") from None
+    return bytes(content)
 
 
 def _json(content: bytes) -> object:
     if not content:
         return None
     try:
-        return json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+        found: object = json.loads(
+            content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_number
+        )
     except (ValueError, RecursionError) as error:
         raise _RefusedError(HTTPStatus.BAD_REQUEST, f"the body is no JSON: {error}") from None
+    if found is None:  # it must not be taken for no body, which means all locations
+        raise _RefusedError(HTTPStatus.BAD_REQUEST, "the body must be a JSON object")
+    return found
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -15,6 +15,7 @@ from aiohttp import web
 from cachewarden.clock import Clock
 from cachewarden.errors import ListenError
 from cachewarden.http.address import Address, is_ours
+from cachewarden.http.nonsense import ignore_nonsense
 from cachewarden.http.page import STYLE_HASH, PageSnapshot, render_page
 from cachewarden.paths import show
 
@@ -90,6 +91,7 @@ class HttpServer:
                 each.close()
 
     async def _serve(self, sockets: list[socket.socket], begun: threading.Event) -> None:
+        ignore_nonsense()
         runner = web.AppRunner(
             self._application(),
             access_log=None,
