@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
@@ -29,6 +30,20 @@ _KNOWN = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Read:
+    """All keys of the configuration, checked one by one, with the places where they stand.
+
+    `paths` are the files, in order. `environ` has HOME.
+    """
+
+    paths: tuple[bytes, ...]
+    environ: Mapping[str, str]
+    user: bool
+    merged: Layer
+    document: Document
+
+
 def load(
     files: Sequence[bytes] | None = None,
     *,
@@ -42,33 +57,69 @@ def load(
     `files` replace the default files, which are those of `directory` (of /etc/cachewarden, or of
     the user's own with `user`). Raises ConfigurationError with all problems that were found.
     """
-    home = environ.get("HOME") or pwd.getpwuid(os.geteuid()).pw_dir
-    environ = {**environ, "HOME": home}
+    paths = files_of(files, environ=environ, user=user, directory=directory)
+    return settings_of(read(paths, environ, user=user, renames=renames))
+
+
+def files_of(
+    files: Sequence[bytes] | None,
+    *,
+    environ: Mapping[str, str],
+    user: bool = False,
+    directory: bytes | None = None,
+) -> list[bytes]:
+    """The files that `load` reads, in order. Raises ConfigurationError."""
+    if files is not None:
+        return list(files)
     if directory is None:
-        directory = sources.user_directory(environ) if user else SYSTEM_DIRECTORY
+        directory = sources.user_directory(_with_home(environ)) if user else SYSTEM_DIRECTORY
     try:
-        paths = sources.default_files(directory) if files is None else list(files)
+        return sources.default_files(directory)
     except OSError as error:
         raise ConfigurationError([f"{show_path(directory)}: cannot be read: {error.strerror}"]) from error
-    merged = _merged(paths, environ, renames, user=user)
-    document = _document(merged)
-    built = build(document, merged, os.fsencode(home), user=user)
+
+
+def read(
+    paths: Sequence[bytes],
+    environ: Mapping[str, str],
+    *,
+    user: bool,
+    renames: Renames = RENAMED,
+    contents: Mapping[bytes, bytes] | None = None,
+) -> Read:
+    """What files and environment say. A file that is in `contents` is taken from there.
+
+    Raises ConfigurationError.
+    """
+    environ = _with_home(environ)
+    layers = [sources.file_layer(path, (contents or {}).get(path)) for path in paths]
+    merged = _merged(layers, environ, renames, user=user)
+    return Read(tuple(paths), environ, user, merged, _document(merged))
+
+
+def settings_of(found: Read) -> Settings:
+    """The values that the rest of the daemon gets to see. Raises ConfigurationError: they contradict."""
+    home = os.fsencode(found.environ["HOME"])
+    built = build(found.document, found.merged, home, user=found.user)
     if built.problems:
         raise ConfigurationError(built.problems)
     return Settings(
-        daemon=build_daemon(document, user=user),
+        daemon=build_daemon(found.document, user=found.user),
         locations=tuple(built.locations),
         pools=tuple(built.pools),
         policies=built.policies,
-        sources=tuple(show_path(path) for path in paths),
-        warnings=tuple(merged.warnings),
-        home=os.fsencode(home),
-        listing=listing(document, merged),
+        sources=tuple(show_path(path) for path in found.paths),
+        warnings=tuple(found.merged.warnings),
+        home=home,
+        listing=listing(found.document, found.merged),
     )
 
 
-def _merged(paths: Sequence[bytes], environ: Mapping[str, str], renames: Renames, *, user: bool) -> Layer:
-    given = [sources.file_layer(path) for path in paths]
+def _with_home(environ: Mapping[str, str]) -> Mapping[str, str]:
+    return {**environ, "HOME": environ.get("HOME") or pwd.getpwuid(os.geteuid()).pw_dir}
+
+
+def _merged(given: list[Layer], environ: Mapping[str, str], renames: Renames, *, user: bool) -> Layer:
     if broken := [problem for layer in given for problem in layer.problems]:
         # A half-read configuration would give false errors about what is in the other half.
         raise ConfigurationError(broken)
@@ -77,7 +128,7 @@ def _merged(paths: Sequence[bytes], environ: Mapping[str, str], renames: Renames
         for section in sources.NAMED
     }
     unique = {section: list(dict.fromkeys(found)) for section, found in names.items()}
-    given.append(sources.environment_layer(environ, unique))
+    given = [*given, sources.environment_layer(environ, unique)]
     for layer in given:
         rename(layer, renames)
         layer.problems += _name_problems(layer)

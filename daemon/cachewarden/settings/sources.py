@@ -37,14 +37,15 @@ def default_files(directory: bytes) -> list[bytes]:
     return found
 
 
-def file_layer(path: bytes) -> Layer:
-    """A file as a layer; unreadable or no TOML: a layer that says so."""
+def file_layer(path: bytes, content: bytes | None = None) -> Layer:
+    """A file as a layer, or `content` as if it stood there; unreadable or no TOML: a layer that says so."""
     name = show(path)
-    try:
-        with open(path, "rb") as file:
-            content = file.read()
-    except OSError as error:
-        return Layer(problems=[f"{name}: cannot be read: {error.strerror}"])
+    if content is None:
+        try:
+            with open(path, "rb") as file:
+                content = file.read()
+        except OSError as error:
+            return Layer(problems=[f"{name}: cannot be read: {error.strerror}"])
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
