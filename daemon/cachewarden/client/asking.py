@@ -17,8 +17,8 @@ _CONNECT_SECONDS = 10.0
 
 
 class _UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path: bytes) -> None:
-        super().__init__("localhost", timeout=_SECONDS)
+    def __init__(self, path: bytes, seconds: float = _SECONDS) -> None:
+        super().__init__("localhost", timeout=seconds)
         self._path = path
 
     def connect(self) -> None:
@@ -29,7 +29,7 @@ class _UnixConnection(http.client.HTTPConnection):
         try:
             self.sock.settimeout(_CONNECT_SECONDS)
             self.sock.connect(f"/proc/self/fd/{fd}/{os.fsdecode(name)}")
-            self.sock.settimeout(_SECONDS)
+            self.sock.settimeout(self.timeout)
         except OSError:
             self.sock.close()
             raise
@@ -49,10 +49,12 @@ class Service:
         path: str,
         query: Mapping[str, str | None] | None = None,
         body: Mapping[str, object] | None = None,
+        seconds: float = _SECONDS,
     ) -> object:
         """The JSON value that the service answers; what is None in `query` and `body` is left out.
 
-        Raises ServiceRefusedError with the service's own sentence, and NoServiceError.
+        `seconds` is how long it may be silent. Raises ServiceRefusedError with the service's own sentence,
+        and NoServiceError.
         """
         given = {name: value for name, value in (query or {}).items() if value is not None}
         asked = _BASE + path + (f"?{urlencode(given)}" if given else "")
@@ -60,7 +62,7 @@ class Service:
         if body is not None:
             content = json.dumps({name: value for name, value in body.items() if value is not None}).encode()
         headers = {"Content-Type": "application/json"} if content is not None else {}
-        connection = _UnixConnection(self._path)
+        connection = _UnixConnection(self._path, seconds)
         try:
             connection.request(method, asked, content, headers)
             response = connection.getresponse()

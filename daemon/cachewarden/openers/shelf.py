@@ -20,19 +20,29 @@ class Shelf:
     opener meanwhile.
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Memory, *, shared: bool = False) -> None:
+        """`shared`: somebody else writes to `memory` too, and each book is read when it is taken.
+
+        By then we see opens ourselves. Read before that, it would lack those in between.
+        """
         self._memory = memory
+        self._shared = shared
         self._boot_id = boot_id()
         self._lock = threading.Lock()
         self._books: dict[str, Book] = {}
-        for row in map(Row._make, memory.load(self._boot_id)):
+        for row in () if shared else map(Row._make, memory.load(self._boot_id)):
             self._books.setdefault(row.location, Book(row.location)).load(row)
 
     def take(self, key: str) -> Book:
         """The location's book, with all that is known from before."""
         with self._lock:
             book = self._books.pop(key, None)
-        return Book(key) if book is None else book
+        if book is None:
+            book = Book(key)
+        for row in map(Row._make, self._memory.load(self._boot_id)) if self._shared else ():
+            if row.location == key:
+                book.load(row)
+        return book
 
     def put(self, book: Book) -> None:
         """Keep the book of a location that is away."""

@@ -45,6 +45,13 @@ class Openers:
         if self.feed is not None:
             self.feed.stop()
 
+    def flush(self) -> None:
+        """Take in what is there, and save all of it: somebody else is about to read it."""
+        if self.feed is not None:
+            self.feed.drain()
+            self.feed.save()
+        self._samples.save()
+
     def settle(self, keys: Collection[str]) -> None:
         """These are all locations, and each was indexed: forget all others, and what was left for them."""
         self._samples.retain([key for key in keys if self._forms.get(key) is Form.SAMPLES])

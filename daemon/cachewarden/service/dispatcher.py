@@ -31,7 +31,7 @@ _LOCK_WAIT_NS = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class Organs:
-    """What passes of the service need."""
+    """What passes of the service need. `news` wakes the main loop: there is something to tell."""
 
     enforcer: Enforcer
     clock: Clock
@@ -41,6 +41,7 @@ class Organs:
     quiet: Callable[[int], bool]
     blinded: Callable[[], bool]
     stopping: threading.Event
+    news: Callable[[], None]
 
 
 class Dispatcher:
@@ -138,6 +139,7 @@ class Dispatcher:
         organs, clock = self.organs, self.organs.clock
         begun = clock.awake_ns()
         self._watch(specs)
+        organs.news()  # how well they are watched is known from here on, and not only when the pass ends
         mood = Mood(quiet=organs.quiet(clock.wall_ns()), blinded=organs.blinded())
         try:
             report = organs.enforcer.run(

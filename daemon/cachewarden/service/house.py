@@ -29,6 +29,7 @@ from cachewarden.ledger import LocationState, PinStore, open_ledger, read_servic
 from cachewarden.openers import Openers, Setting
 from cachewarden.paths import show
 from cachewarden.report import PassReport
+from cachewarden.service.beside import Beside
 from cachewarden.service.devices import devices
 from cachewarden.service.keeping import Keeping
 from cachewarden.service.status import LocationStatus, Status, nothing_known, refusals
@@ -44,9 +45,9 @@ class House(Keeping):
         super().__init__(settings, clock, ledger, PinStore(settings.daemon.state_dir))
         self.journal = journal
         self.surroundings = Machine()
-        # Openers that a running service has on record hold here too; without one, there is no history,
-        # but who opens something from now on is seen.
-        self._openers = Openers(clock, ledger.openers, Setting(settings.daemon.ignore_processes))
+        # Openers that a running service knows of hold here too; without one, there is no history.
+        beside = Beside(ledger.openers, settings.daemon.runtime_dir, journal.notice)
+        self._openers = Openers(clock, beside, Setting(settings.daemon.ignore_processes, shared=True))
         self.enforcer = Enforcer(
             Means(
                 ledger=ledger,
@@ -61,7 +62,7 @@ class House(Keeping):
                     settings.daemon.interval, settings.daemon.runtime_dir, newest_pass_ns(ledger)
                 ),
                 opens=self._openers,
-                opens_since_start=read_service_state(settings.daemon.runtime_dir) is not None,
+                opens_since_start=beside.knows,
             )
         )
         for notice in ledger.take_notices():

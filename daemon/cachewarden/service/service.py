@@ -104,7 +104,7 @@ class Service:
                 journal=self._chronicle,
                 clock_watch=self._clock_watch,
                 opens=self._openers,
-                opens_since_start=True,
+                opens_since_start=lambda: True,
                 changes=self._watching,
                 measures=MeasureFiles(daemon.state_dir),
             )
@@ -119,6 +119,7 @@ class Service:
             quiet=self._schedule.quiet,
             blinded=lambda: bool(self._blinded()),
             stopping=self._stopping,
+            news=self._wake.set,
         )
         self._dispatcher = Dispatcher(organs, daemon.settle)
         self._lookout = Lookout(self._settings)

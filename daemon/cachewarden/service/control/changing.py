@@ -110,6 +110,13 @@ def confirm(asked: Asked) -> object:
     return {"location": only, "until": iso(until_ns)}
 
 
+def flush(asked: Asked) -> object:
+    """POST /flush: what is known of opens is in the ledger, all of it up to now."""
+    asked.fields.end()
+    asked.place.host.openers.flush()
+    return {}
+
+
 def _wake(asked: Asked, only: str | None) -> None:
     for spec in asked.place.guest().select(only).locations:
         asked.place.host.dispatcher.want(spec.key)

@@ -14,7 +14,7 @@ from cachewarden.errors import (
 from cachewarden.http import Question, Reply, refusal
 from cachewarden.logs import get_logger
 from cachewarden.service.control.asked import Asked
-from cachewarden.service.control.changing import confirm, evict, once, pause, pin, resume, unpin
+from cachewarden.service.control.changing import confirm, evict, flush, once, pause, pin, resume, unpin
 from cachewarden.service.control.fields import Fields
 from cachewarden.service.control.guest import Host
 from cachewarden.service.control.looking import entries, explain, history, pins, plan, status
@@ -57,6 +57,7 @@ ROUTES: Mapping[str, Mapping[str, _Route]] = {
     "/resume": {"POST": _Route(resume, root_only=True, changes=True)},
     "/confirm": {"POST": _Route(confirm, root_only=True, changes=True)},
     "/once": {"POST": _Route(once, root_only=True, changes=True)},
+    "/flush": {"POST": _Route(flush, root_only=True)},
 }
 
 
