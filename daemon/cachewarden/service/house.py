@@ -48,6 +48,7 @@ class House(Keeping):
         # Openers that a running service knows of hold here too; without one, there is no history.
         beside = Beside(ledger.openers, settings.daemon.runtime_dir, journal.notice)
         self._openers = Openers(clock, beside, Setting(settings.daemon.ignore_processes, shared=True))
+        watch = ClockWatch(settings.daemon.interval, settings.daemon.runtime_dir, newest_pass_ns(ledger))
         self.enforcer = Enforcer(
             Means(
                 ledger=ledger,
@@ -58,9 +59,7 @@ class House(Keeping):
                 command=command,
                 trusted=frozenset({0, os.geteuid()}),
                 journal=journal,
-                clock_watch=ClockWatch(
-                    settings.daemon.interval, settings.daemon.runtime_dir, newest_pass_ns(ledger)
-                ),
+                clock_watch=watch,
                 opens=self._openers,
                 opens_since_start=beside.knows,
             )
