@@ -17,7 +17,7 @@ from cachewarden.doctor.trials import trial_findings
 from cachewarden.errors import LedgerTooNewError
 from cachewarden.ledger import Ledger, open_ledger
 from cachewarden.spec import LocationSpec, Territory
-from cachewarden_policies.policy import Policy
+from cachewarden_policies.policy import MINUTE, Policy
 
 DISKS = {"ext4": "-F", "xfs": "-f", "btrfs": "-f"}
 
@@ -48,13 +48,18 @@ def disk(tmp_path, kind, options=()):
         yield point / "cache"
 
 
+def own(tmp_path, *, user_mode=False):
+    """What is ours, in a directory of the test's."""
+    state, runtime = os.fsencode(tmp_path / "state"), os.fsencode(tmp_path / "run")
+    return Own(state, runtime, user_mode, 5 * MINUTE)
+
+
 def look(tmp_path, *roots, clock=None):
     """The findings for these locations, by check; those of the machine under their name too."""
     specs = tuple(
         LocationSpec(f"l{number}", os.fsencode(root), Policy()) for number, root in enumerate(roots)
     )
-    own = Own(os.fsencode(tmp_path / "state"), os.fsencode(tmp_path / "run"), user_mode=False)
-    return examine(Territory(specs), own, clock or SystemClock())
+    return examine(Territory(specs), own(tmp_path), clock or SystemClock())
 
 
 def grades(findings):
@@ -184,8 +189,7 @@ def test_a_stranger_has_a_namespace_of_its_own_and_leaves(tmp_path, needs_root):
 
 
 def ledgers(tmp_path):
-    own = os.fsencode(tmp_path / "state")
-    return {each.check: each for each in memory_findings(own, os.fsencode(tmp_path / "run"), 10**18)}
+    return {each.check: each for each in memory_findings(own(tmp_path), 10**18)}
 
 
 def test_a_sound_ledger_a_damaged_one_and_none_are_told_apart_and_left_as_they_are(tmp_path):

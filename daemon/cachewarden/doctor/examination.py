@@ -5,25 +5,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from cachewarden.clock import Clock
+from cachewarden.doctor.clocks import clock_findings, stamps_finding
+from cachewarden.doctor.coordination import coordination_finding
 from cachewarden.doctor.finding import Finding, Grade, named, weaker
 from cachewarden.doctor.ground import ground_findings
 from cachewarden.doctor.machine import machine_findings
-from cachewarden.doctor.memory import memory_findings
+from cachewarden.doctor.memory import Own, memory_findings
 from cachewarden.doctor.trials import trial_findings
 from cachewarden.enforce.survey import opened
 from cachewarden.errors import LocationUnavailableError
 from cachewarden.paths import show
 from cachewarden.report import JSON_VERSION
 from cachewarden.spec import LocationSpec, Refusal, Territory
-
-
-@dataclass(frozen=True, slots=True)
-class Own:
-    """What is ours: where we keep things, and whether we are an ordinary user's (`--user`)."""
-
-    state_dir: bytes
-    runtime_dir: bytes
-    user_mode: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +103,8 @@ def examine(land: Territory, own: Own, clock: Clock) -> Examination:
     mounts.sort(land, trusted)
     machine = (
         *machine_findings(user_mode=own.user_mode),
-        *memory_findings(own.state_dir, own.runtime_dir, clock.wall_ns()),
+        *memory_findings(own, clock.wall_ns()),
+        *clock_findings(own, clock),
     )
     found = [_filesystem(specs, trusted, clock) for specs in mounts.by_id.values()]
     return Examination(machine, tuple(found), tuple(mounts.unavailable), land.missing, land.refused)
@@ -123,6 +117,7 @@ def _filesystem(specs: list[LocationSpec], trusted: frozenset[int], clock: Clock
         with opened(specs[0], trusted) as (root_fd, mount):
             point, kind = mount.point, mount.fstype
             findings += ground_findings(root_fd, mount, [spec.path for spec in specs])
+            findings.append(coordination_finding(root_fd, mount, specs))
             findings += _tried(root_fd, specs[0], clock)
     except LocationUnavailableError as error:
         findings.append(weaker("location", str(error)))
@@ -131,6 +126,7 @@ def _filesystem(specs: list[LocationSpec], trusted: frozenset[int], clock: Clock
 
 def _tried(root_fd: int, spec: LocationSpec, clock: Clock) -> Iterator[Finding]:
     try:
+        yield stamps_finding(root_fd, spec.path, clock.wall_ns())
         yield from trial_findings(root_fd, spec.path, clock)
     except OSError as error:
         yield weaker("trial", f"it could not be carried through: {named(error.errno)}")

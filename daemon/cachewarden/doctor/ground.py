@@ -19,8 +19,8 @@ def ground_findings(root_fd: int, mount: Mount, paths: Sequence[bytes]) -> Itera
     if any(is_exported(mount, path) for path in paths):
         yield weaker(
             "export",
-            "exported by this machine's NFS server, whose clients' opens nothing here can see: nothing goes",
-            'shared_without_agents = "idle", or end the export',
+            "exported by this machine's NFS server, whose clients' opens nothing here can see",
+            "end the export; `coordinator` says what goes meanwhile",
         )
     yield _opens(root_fd, mount)
     yield from _room(root_fd)

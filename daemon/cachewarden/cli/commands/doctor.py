@@ -34,16 +34,17 @@ def doctor(ctx: typer.Context, as_json: Json = False) -> None:
 
     It takes a lease on a file of its own while it is open, mapped, and open in another mount namespace;
     renames; asks for reports of opens; looks at all processes, at rights and limits, at room and clocks, at
-    the state directory and the ledger. RESULT: good (guaranteed), weaker (less than could be; the line says
-    what that means and what to do), note. Files are made only in each filesystem's trash and in the state
-    directory, and are gone at the end. Caches are not touched.
+    the state directory and the ledger, and whether other machines would have to be asked. RESULT: good
+    (guaranteed), weaker (less than could be), note; each line says what that means, and what to do. Files
+    are made only in each filesystem's trash and in the state directory, and are gone at the end. Caches are
+    not touched.
     """
     face = face_of(ctx)
     check_privilege(face.files, user=face.user)
     files = None if face.files is None else [os.fsencode(file) for file in face.files]
     settings = load(files, environ=os.environ, user=face.user)
     daemon = settings.daemon
-    own = Own(daemon.state_dir, daemon.runtime_dir, daemon.user_mode)
+    own = Own(daemon.state_dir, daemon.runtime_dir, daemon.user_mode, daemon.interval)
     found = examine(territory(settings), own, SystemClock())
     if as_json:
         face.screen.json(found.to_json())
