@@ -53,12 +53,13 @@ class Fields:
         return found
 
     def duration(self, name: str) -> int | None:
-        """Nanoseconds of a duration such as `7d`."""
-        return self._parsed(name, parse_duration)
+        """Nanoseconds of a duration such as `7d`. A text: a number would have no unit."""
+        found = self.text(name)
+        return None if found is None else self._parsed(name, found, parse_duration)
 
     def size(self, name: str) -> int | None:
         """Bytes of a size such as `50GiB`, or a whole number of them."""
-        return self._parsed(name, parse_size)
+        return self._parsed(name, self._left.pop(name), parse_size) if name in self._left else None
 
     def number(self, name: str, most: int) -> int | None:
         """A whole number from 1 to `most`, written with digits."""
@@ -88,11 +89,9 @@ class Fields:
             raise _wrong(f"{name}: must be absolute, without `.`, `..` and needless slashes")
         return path
 
-    def _parsed(self, name: str, parse: Callable[[object], T]) -> T | None:
-        if name not in self._left:
-            return None
+    def _parsed(self, name: str, found: object, parse: Callable[[object], T]) -> T:
         try:
-            return parse(self._left.pop(name))
+            return parse(found)
         except ValueError as error:
             raise _wrong(f"{name}: {error}") from None
 
