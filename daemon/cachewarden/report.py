@@ -60,7 +60,10 @@ EvictionOutcome = Removed | Gone | Spared | Failed
 
 @dataclass(frozen=True, slots=True)
 class EvictedEntry:
-    """One line of `evicted` (or of `would_evict` in a plan, where dev, ino and newest_ns matter)."""
+    """One line of `evicted` (or of `would_evict` in a plan, where dev, ino and newest_ns matter).
+
+    `owner` is for the history, and not in its JSON.
+    """
 
     entry: bytes
     bytes: int
@@ -71,6 +74,7 @@ class EvictedEntry:
     dev: int = 0
     ino: int = 0
     newest_ns: int = 0
+    owner: int | None = None
 
     def to_json(self, *, plan: bool = False) -> dict[str, object]:
         """The object of `evicted`; with `plan`, also what `apply` checks."""
@@ -117,6 +121,7 @@ class FailedEntry:
     bytes: int = 0
     last_use_ns: int | None = None
     last_use_source: LastUseSource | None = None
+    owner: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """The object of `failed`; `errno` by its name."""

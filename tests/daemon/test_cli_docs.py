@@ -9,6 +9,7 @@ from tests.daemon.cli_samples import FAILED, eviction, explanation, location, pl
 
 from cachewarden.cli.app import app
 from cachewarden.cli.guard import DONE, INTERRUPTED, LOCKED, NOT_WELL, PIPE_CLOSED, USAGE
+from cachewarden.enforce.view import history_json
 from cachewarden_policies.reasons import Cost, LastUseSource, Outcome
 
 PAGE = os.path.join(os.path.dirname(__file__), "..", "..", "docs", "reference", "commands.md")
@@ -71,7 +72,7 @@ def _keys(value: object) -> Iterator[str]:
         location(failed=(FAILED,)).to_json(),
         status().to_json(),
         explanation().to_json(),
-        eviction().to_json(),
+        history_json([eviction()]),
     ],
     ids=["plan", "once", "status", "explain", "history"],
 )

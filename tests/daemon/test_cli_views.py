@@ -28,6 +28,7 @@ from cachewarden.cli.views.passes import pass_blocks
 from cachewarden.cli.views.plans import plan_blocks
 from cachewarden.cli.views.records import history_blocks, pins_blocks, trash_blocks
 from cachewarden.cli.views.status import status_blocks
+from cachewarden.enforce.view import history_json
 from cachewarden.evict import TrashItem
 from cachewarden.report import PassReport, SparedEntry
 from cachewarden.service.keeping import TrashRow
@@ -252,3 +253,15 @@ def test_history_pins_and_trash_are_tables_or_say_that_they_are_empty():
     assert "/srv/hub/models--acme--old" in said(pins_blocks([PIN], NOW))
     item = TrashItem(b"/srv/.cachewarden-trash/m-1", None, "stray", GIB, 3)
     assert "(unknown)   stray  1 GiB      3" in said(trash_blocks([TrashRow(SPEC, item)]))
+
+
+def test_history_names_the_users_where_there_are_several():
+    """By number where one has no name; of what older versions wrote, nobody knows whose it was."""
+    one, two = eviction(owner=4_000_000_001), eviction(owner=4_000_000_002)
+    for rows in ([one, one], [eviction(), one], [eviction()]):
+        assert "USER" not in said(history_blocks(rows, 5))
+    text = said(history_blocks([one, eviction(), two], 5)).splitlines()
+    start = text[0].index("USER")
+    assert [row[start:].split()[0] for row in text[1:4]] == ["4000000001", "-", "4000000002"]
+    assert "USER" not in said(history_blocks([one, two], 1))  # the one that is shown
+    assert [each["user"] for each in history_json([one, eviction()])] == ["4000000001", None]

@@ -1,6 +1,7 @@
 """What a killed pass evicted is in the history once, whoever could still write it down."""
 
 import os
+import subprocess
 from dataclasses import replace
 
 import pytest
@@ -101,3 +102,28 @@ def test_a_pass_that_ends_leaves_nothing_to_settle(field):
     assert field.ledger.intents.of(field.spec(policy()).key) == {}
     field.run(policy())
     assert booked(field) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("step", [None, "committed"])
+def test_history_knows_whose_each_was_if_its_pass_was_killed_too(field, needs_root, step):
+    for uid, name in enumerate(("a", "b"), 50001):
+        os.chown(field.root / name, uid, uid)
+    if step is None:
+        field.run(policy(evict_all=True))
+    else:
+        killed(field, step)
+        field.restart()
+        field.run(policy())
+    assert {row.entry: row.owner for row in field.ledger.history()} == {b"a": 50001, b"b": 50002, b"c": 0}
+
+
+def test_history_knows_whose_it_is_that_could_not_be_evicted(field, needs_root):
+    os.chown(field.root / "b", 50001, 50001)
+    subprocess.run(["chattr", "+i", field.root / "b"], check=True)
+    try:
+        report = field.run(policy(evict_all=True))
+    finally:
+        subprocess.run(["chattr", "-i", field.root / "b"], check=True)
+    (failed,) = report.failed
+    (row,) = [row for row in field.ledger.history() if row.outcome == "failed"]
+    assert (row.entry, row.owner, failed.entry) == (b"b", 50001, b"b")

@@ -155,6 +155,7 @@ def test_a_row_of_history_is_shown_escaped():
         "reason": "idle",
         "outcome": "removed",
         "last_use": "2023-11-13T22:13:20Z",
+        "owner": None,
     }
 
 

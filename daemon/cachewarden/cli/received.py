@@ -125,6 +125,7 @@ def eviction(found: Found) -> EvictionRow:
         reason=found["reason"],
         outcome=found["outcome"],
         last_use_ns=_time(found["last_use"]),
+        owner=found.get("owner"),  # a service that was not restarted since an upgrade does not say it
     )
 
 

@@ -47,7 +47,7 @@ class Remote:
         return received.explanation(self._at(path, "GET", "/explain"))
 
     def history(self, *, limit: int = 1000) -> list[EvictionRow]:
-        """What went from locations that are the user's own."""
+        """What went of the user's own, and from locations that are his."""
         return [received.eviction(each) for each in self._ask("GET", "/history", {"limit": str(limit)})]
 
     def pin_list(self) -> list[Pin]:

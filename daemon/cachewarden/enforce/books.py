@@ -56,6 +56,7 @@ def _row(
         outcome=outcome,
         last_use_ns=each.last_use_ns,
         last_use_source=each.last_use_source,
+        owner=each.owner,
     )
 
 

@@ -170,6 +170,7 @@ def _book(work: Work, verdict: Verdict, outcome: EvictionOutcome, journal: Journ
             dev=entry.dev,
             ino=entry.ino,
             newest_ns=entry.measure.newest_ns,
+            owner=entry.owner,
         )
         work.evicted.append(done)
         work.spared.pop(entry.name, None)  # it had changed, and was measured again
@@ -192,6 +193,7 @@ def _book(work: Work, verdict: Verdict, outcome: EvictionOutcome, journal: Journ
         bytes=facts.bytes,
         last_use_ns=facts.last_use_ns,
         last_use_source=facts.last_use_source,
+        owner=entry.owner,
     )
     work.failed[entry.name] = failed
     work.busy[entry.name] = KeepReason.UNKNOWN

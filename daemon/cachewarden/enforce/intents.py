@@ -30,7 +30,8 @@ def note(
 
 
 def _row(work: Work, verdict: Verdict, now_ns: int) -> EvictionRow:
-    spec, facts = work.survey.spec, work.survey.facts[work.numbers[verdict.index]]
+    spec, number = work.survey.spec, work.numbers[verdict.index]
+    facts = work.survey.facts[number]
     return EvictionRow(
         time_ns=now_ns,
         location=spec.key,
@@ -43,6 +44,7 @@ def _row(work: Work, verdict: Verdict, now_ns: int) -> EvictionRow:
         outcome="removed",
         last_use_ns=facts.last_use_ns,
         last_use_source=facts.last_use_source,
+        owner=work.survey.inventory.entries[number].owner,
     )
 
 

@@ -170,6 +170,7 @@ def _would_evict(survey: Survey, verdict: Verdict) -> EvictedEntry:
         dev=entry.dev,
         ino=entry.ino,
         newest_ns=entry.measure.newest_ns,
+        owner=entry.owner,
     )
 
 

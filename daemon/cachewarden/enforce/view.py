@@ -1,11 +1,11 @@
-"""What `list` and `explain` show: one row for each entry, with its verdict."""
+"""What `list` and `explain` show: one row for each entry, with its verdict. And what `history` prints."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from cachewarden.enforce.survey import Survey
-from cachewarden.ledger import Pin, Record
-from cachewarden.owners import user_name
+from cachewarden.ledger import EvictionRow, Pin, Record
+from cachewarden.owners import user_name, user_names
 from cachewarden.paths import show
 from cachewarden.recency import Confidence, confidence
 from cachewarden.report import Holder, iso
@@ -132,6 +132,12 @@ def listing(rows: Iterable[Row]) -> list[dict[str, object]]:
     found = list(rows)
     names = {uid: user_name(uid) for uid in {row.owner for row in found}}
     return [row.to_json() | {"user": names[row.owner]} for row in found]
+
+
+def history_json(rows: Sequence[EvictionRow]) -> list[dict[str, object]]:
+    """What `history --json` prints. Looks up the names of the owners; null where the owner is not known."""
+    names = user_names(row.owner for row in rows)
+    return [row.to_json() | {"user": names.get(row.owner)} for row in rows]
 
 
 def rows(survey: Survey, plan: LocationPlan, pins: Sequence[Pin | None]) -> list[Row]:

@@ -74,6 +74,7 @@ def evicted(row: EvictionRow) -> Change:
         "outcome": row.outcome,
         "last_use_ns": None if row.last_use_ns is None else min(row.last_use_ns, FOREVER),
         "last_use_source": row.last_use_source and str(row.last_use_source),
+        "owner": row.owner,
         "refetched_ns": None,
     }
     return Change(Kind.PUT, columns)
@@ -108,8 +109,8 @@ def state(row: Row) -> LocationState:
 
 
 def eviction(row: Row) -> EvictionRow:
-    """A row of the history, back."""
-    known: dict[str, Any] = {name: row[name] for name in EvictionRow.__dataclass_fields__}
+    """A row of the history, back. In a ledger that could not be migrated, columns are missing."""
+    known: dict[str, Any] = {name: row[name] for name in EvictionRow.__dataclass_fields__ if name in row}
     known["last_use_source"] = _source(known["last_use_source"])
     return EvictionRow(**known)
 

@@ -83,7 +83,12 @@ VERSION_2: Step = tuple(
     )
 )
 
-STEPS: tuple[Step, ...] = (VERSION_1, VERSION_2)
+# Whose entry it was: users are told of what went of theirs. NULL in what older versions wrote.
+VERSION_3: Step = tuple(
+    f"ALTER TABLE {table} ADD COLUMN {_column('owner', 'integer')}" for table in ("evictions", "intents")
+)
+
+STEPS: tuple[Step, ...] = (VERSION_1, VERSION_2, VERSION_3)
 
 # Marks a file as a cachewarden ledger: another program's database in our place is set aside, not
 # "migrated".

@@ -146,7 +146,8 @@ class EvictionRow:
     """One eviction as history keeps it. `outcome`: removed, gone, spared or failed.
 
     `location` is the location's key, `name` its configured name, `path` its root. `reason` is an
-    EvictReason, or what a newer version wrote there.
+    EvictReason, or what a newer version wrote there. `owner` is the entry's user id when it was measured;
+    None where an older version wrote the row.
     """
 
     time_ns: int
@@ -160,6 +161,7 @@ class EvictionRow:
     outcome: str
     last_use_ns: int | None = None
     last_use_source: LastUseSource | None = None
+    owner: int | None = None
 
     def to_json(self) -> dict[str, object]:
         """One object of `history --json`."""
@@ -173,4 +175,5 @@ class EvictionRow:
             "reason": str(self.reason),
             "outcome": self.outcome,
             "last_use": iso(self.last_use_ns),
+            "owner": self.owner,
         }

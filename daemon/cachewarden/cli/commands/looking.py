@@ -16,7 +16,7 @@ from cachewarden.cli.views.explaining import explain_blocks, gone_blocks
 from cachewarden.cli.views.mine import mine_blocks, mine_json
 from cachewarden.cli.views.records import history_blocks
 from cachewarden.cli.views.status import status_blocks
-from cachewarden.enforce.view import listing
+from cachewarden.enforce.view import history_json, listing
 from cachewarden.errors import ServiceRefusedError, UsageError
 from cachewarden.ledger import EvictionRow
 from cachewarden.owners import user_name
@@ -126,12 +126,15 @@ def history(
     ctx: typer.Context,
     as_json: Json = False,
 ) -> None:
-    """Show what was evicted, when and why, newest first."""
+    """Show what was evicted, when and why, newest first.
+
+    Without root: what went of yours, and from locations whose directory is yours.
+    """
     face = face_of(ctx)
     with face.either("history") as house:
         rows = house.history(limit=_ALL if as_json else _SHOWN + 1)
     if as_json:
-        face.screen.json([row.to_json() for row in rows])
+        face.screen.json(history_json(rows))
     else:
         face.screen.show([*history_blocks(rows, _SHOWN)])
 

@@ -5,14 +5,13 @@ from collections.abc import Iterator, Sequence
 from cachewarden.cli.blocks import Block, Column, Content, Table, bad, good, line, warn
 from cachewarden.cli.words import moment, number, relative, sentence, size, until
 from cachewarden.ledger import EvictionRow, Pin
-from cachewarden.owners import user_name
+from cachewarden.owners import user_name, user_names
 from cachewarden.paths import show
 from cachewarden.service.keeping import TrashRow
 
-_HISTORY = (
-    Column("WHEN"),
-    Column("LOCATION"),
-    Column("ENTRY", wraps=True),
+_WHAT = (Column("WHEN"), Column("LOCATION"), Column("ENTRY", wraps=True))
+_USER = Column("USER")
+_HOW = (
     Column("SIZE", right=True),
     Column("FREED", right=True, needs=100),
     Column("OUTCOME"),
@@ -37,22 +36,29 @@ _TRASH = (
 
 
 def history_blocks(rows: Sequence[EvictionRow], most: int) -> Iterator[Block]:
-    """Evictions, newest first; of more than `most` only these."""
+    """Evictions, newest first; of more than `most` only these. With their users where there are several."""
     if not rows:
         yield line("Nothing has been evicted yet.")
         return
-    yield Table(_HISTORY, [_evicted(row) for row in rows[:most]])
+    shown = rows[:most]
+    names = user_names(row.owner for row in shown)
+    if len(names) > 1:
+        table = [(*_what(row), names.get(row.owner, "-"), *_how(row)) for row in shown]
+        yield Table((*_WHAT, _USER, *_HOW), table)
+    else:
+        yield Table((*_WHAT, *_HOW), [(*_what(row), *_how(row)) for row in shown])
     if len(rows) > most:
         yield line("… and older ones: `cachewarden history --json` has them all")
 
 
-def _evicted(row: EvictionRow) -> tuple[Content, ...]:
+def _what(row: EvictionRow) -> tuple[Content, ...]:
+    return moment(row.time_ns), row.name, show(row.entry)
+
+
+def _how(row: EvictionRow) -> tuple[Content, ...]:
     styles = {"removed": good, "gone": good, "spared": warn}
     before = "-" if row.last_use_ns is None else relative(row.last_use_ns, row.time_ns)
     return (
-        moment(row.time_ns),
-        row.name,
-        show(row.entry),
         size(row.bytes),
         size(row.freed_bytes),
         styles.get(row.outcome, bad)(row.outcome),

@@ -4,9 +4,8 @@ import os
 from contextlib import suppress
 from dataclasses import replace
 
-from cachewarden.enforce.view import Explanation, listing
+from cachewarden.enforce.view import Explanation, history_json, listing
 from cachewarden.errors import ServiceRefusedError, UsageError
-from cachewarden.ledger import EvictionRow
 from cachewarden.owners import user_name
 from cachewarden.paths import show
 from cachewarden.report import LocationReport, PassReport
@@ -82,16 +81,16 @@ def plan(asked: Asked) -> object:
 
 
 def history(asked: Asked) -> object:
-    """GET /history: as `history --json`. Users see that of locations that are theirs."""
+    """GET /history: as `history --json`. Users see that of their entries and of their locations."""
     only = asked.fields.text("location")
     limit = asked.fields.number("limit", _MOST_HISTORY) or _HISTORY
     asked.fields.end()
     guest, uid = asked.place.knowing(only), asked.uid
     if uid is None:
-        return _told(guest.history(limit=limit, only=only))
+        return history_json(guest.history(limit=limit, only=only))
     own = {spec.key for spec in guest.select(only).locations if _owns(asked, spec, uid)}
     found = guest.history(limit=_MOST_HISTORY, only=only)
-    return _told([row for row in found if row.location in own][:limit])
+    return history_json([row for row in found if row.owner == uid or row.location in own][:limit])
 
 
 def pins(asked: Asked) -> object:
@@ -109,10 +108,6 @@ def joined(found: list[tuple[Guest, PassReport]], uid: int | None) -> PassReport
         located |= {(each.name, each.path): each for each in own.locations}
     locked = tuple(text for _, report in found for text in report.locked)
     return PassReport(tuple(located[key] for key in sorted(located)), locked=locked)
-
-
-def _told(rows: list[EvictionRow]) -> list[dict[str, object]]:
-    return [row.to_json() for row in rows]
 
 
 def _owns(asked: Asked, spec: LocationSpec, uid: int) -> bool:
