@@ -1,33 +1,37 @@
-"""`discover` on machines of its own: mount namespaces in which /home and /etc/passwd are made up."""
+"""`discover` on machines of its own: namespaces in which /home, /etc/passwd and all processes are ours."""
 
-import json
+import contextlib
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tests.system.caches import checkpoint, configuration, offload_folder
 from tests.system.command import PROGRAM, Run, environment
-from tests.system.trees import age, allocated, contents, fill, in_own_mounts, write
+from tests.system.trees import age, allocated, contents, fill, process, write
+
+from cachewarden.discover.tools import KNOWN
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("needs_root")]
 
 USERS = {"alice": 4001, "bob": 4002, "carol": 4003}
 COMMIT = "c" * 40
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
-_INSIDE = 'mount --bind "$1/home" /home; mount --bind "$1/passwd" /etc/passwd; shift; exec "$@"'
-_UNSHARE = ("unshare", "-m", "--propagation", "private", "bash", "-ec")
+_PRIVATE = ("unshare", "--mount", "--propagation", "private")
+_BOOT = 'mount --bind "$1/home" /home; mount --bind "$1/passwd" /etc/passwd; echo ready; exec cat'
 _READY = "import sys; print('ready', flush=True); sys.stdin.read()"
 
 
 @dataclass
 class Machine:
-    """Homes below `base`, which are /home to the commands that run here."""
+    """Homes below `base`, which are /home to the commands that run here; `enter` is before each of them."""
 
     base: str
+    enter: tuple[str, ...]
 
     def home(self, user: str, *parts: str) -> str:
         """Where something of a user's is for the test."""
@@ -57,15 +61,21 @@ class Machine:
         if uid:
             command = ["setpriv", f"--reuid={uid}", "--clear-groups", *command]
         done = subprocess.run(
-            [*_UNSHARE, _INSIDE, "-", self.base, *command, *arguments],
+            [*self.enter, *command, *arguments],
             capture_output=True,
             text=True,
             timeout=120,
             cwd="/",
-            env=environment() | environ,
+            env={name: value for name, value in environment().items() if name not in KNOWN}
+            | {"HOME": "/home/root"}
+            | environ,
             check=False,
         )
         return Run(done.returncode, done.stdout, done.stderr)
+
+    def live(self, script: str, *arguments: str) -> contextlib.AbstractContextManager[object]:
+        """A process of this machine with mounts of its own, once ready: `bash -ec SCRIPT - ARGUMENTS`."""
+        return process([*self.enter, *_PRIVATE, "bash", "-ec", script, "-", *arguments])
 
     def places(self, *options: str, uid: int = 0, **environ: str) -> dict[str, dict]:
         """What `discover --json` says of places in homes, by path; `options` are global ones."""
@@ -74,14 +84,18 @@ class Machine:
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
-    made = Machine(str(tmp_path / "machine"))
-    lines = ["root:x:0:0::/root:/bin/bash"]
+def machine(tmp_path: Path) -> Iterator[Machine]:
+    base = str(tmp_path / "machine")
+    os.makedirs(f"{base}/home/root")
+    lines = ["root:x:0:0::/home/root:/bin/bash"]
     for user, uid in USERS.items():
-        os.makedirs(made.home(user))
+        os.mkdir(f"{base}/home/{user}")
         lines.append(f"{user}:x:{uid}:{uid}::/home/{user}:/bin/bash")
-    write(f"{made.base}/passwd", "\n".join([*lines, ""]))
-    return made
+    write(f"{base}/passwd", "\n".join([*lines, ""]))
+    alone = ("--fork", "--pid", "--mount-proc", "--kill-child")
+    with process([*_PRIVATE, *alone, "bash", "-ec", _BOOT, "-", base]) as first:
+        spaces = f"/proc/{first.pid}/ns"
+        yield Machine(base, ("nsenter", f"--mount={spaces}/mnt", f"--pid={spaces}/pid_for_children"))
 
 
 @pytest.fixture
@@ -183,40 +197,25 @@ def test_what_a_live_process_uses_is_found_and_its_secrets_are_told_to_nobody(ma
     machine.hub("alice", "data/models")
     secrets = {"HF_TOKEN": "hf_verysecret", "PASSWORD": "verysecret"}
     given = {"HOME": "/home/alice", "HF_HUB_CACHE": "/home/alice/data/models", **secrets}
-    script = f'mount --bind "{machine.base}/home" /home; exec env -i "$@"'
-    child = subprocess.Popen(
-        [*_UNSHARE, script, "-"]
-        + [f"{name}={value}" for name, value in given.items()]
-        + [sys.executable, "-S", "-E", "-c", _READY],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    try:
-        child.stdout.readline()
+    words = [f"{name}={value}" for name, value in given.items()]
+    python = [sys.executable, "-S", "-E", "-c", _READY]
+    with machine.live('exec env -i "$@"', *words, *python):
         for arguments in (["--json"], ["--toml"]):
             done = machine(*none, "discover", *arguments)
             assert "verysecret" not in done.out + done.err
         place = machine.places(*none)["/home/alice/data/models"]
         assert (place["found_by"], place["proposed"]) == (["HF_HUB_CACHE"], True)
-    finally:
-        child.communicate()
 
 
-def test_a_container_s_directory_is_found_where_it_is_on_this_machine(none, tmp_path):
+def test_a_container_s_directory_is_found_where_it_is_on_this_machine(machine, none, tmp_path):
     """Its path means nothing here; the directory that is mounted there has a name of ours."""
-    os.mkdir(tmp_path / "c")
-    machine = Machine(str(tmp_path))
-    machine.hub("data", "models")
-    data, point = machine.home("data"), tmp_path / "c"
-    with in_own_mounts(f"mount --bind {data} {point}; export HOME=/root HF_HUB_CACHE={point}/models"):
-        done = subprocess.run(
-            [PROGRAM, *none, "discover", "--json"],
-            capture_output=True,
-            text=True,
-            env=environment(),
-            check=True,
-        )
-    paths = {each["path"]: each["found_by"] for each in json.loads(done.stdout)["places"]}
+    data, point = str(tmp_path / "data"), str(tmp_path / "c")
+    os.mkdir(point)
+    fill(f"{data}/models/models--o--m/blobs/w")
+    script = f"mount --bind {data} {point}; export HF_HUB_CACHE={point}/models; echo ready; exec cat"
+    with machine.live(script):
+        found = machine(*none, "discover", "--json").json
+    paths = {each["path"]: each["found_by"] for each in found["places"]}
     assert paths[f"{data}/models"] == ["HF_HUB_CACHE"]
     assert f"{point}/models" not in paths
 
