@@ -10,6 +10,7 @@ from cachewarden.cli.commands import (
     configuration,
     discover,
     doctor,
+    enforcing,
     looking,
     passes,
     pinning,
@@ -86,5 +87,5 @@ def top(
     ctx.obj = Face(config or None, user)
 
 
-for each in (service, passes, looking, pinning, trash, brakes, configuration, discover, doctor):
+for each in (service, passes, looking, pinning, trash, brakes, enforcing, configuration, discover, doctor):
     each.register(app)

@@ -15,6 +15,7 @@ from cachewarden.cli.screen import Screen
 from cachewarden.client import connect
 from cachewarden.clock import SystemClock
 from cachewarden.service import House, needs_service, open_house, runtime_dir
+from cachewarden.settings import Settings
 from cachewarden_policies.reasons import Outcome
 
 
@@ -38,6 +39,15 @@ class Face:
                 command=f"cachewarden {command}",
                 journal=watcher,
             ) as house,
+        ):
+            yield house
+
+    @contextmanager
+    def house_under(self, settings: Settings, command: str) -> Iterator[House]:
+        """The house as it would be under another configuration."""
+        with (
+            Watcher(self.screen) as watcher,
+            House(settings, f"cachewarden {command}", watcher, SystemClock()) as house,
         ):
             yield house
 

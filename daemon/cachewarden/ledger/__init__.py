@@ -8,6 +8,7 @@ from cachewarden.ledger.service import (
     ServiceState,
     read_service_state,
     remove_service_state,
+    signal_service,
     write_service_state,
 )
 from cachewarden.ledger.values import (
@@ -44,6 +45,7 @@ __all__ = [
     "read_mark",
     "read_service_state",
     "remove_service_state",
+    "signal_service",
     "write_mark",
     "write_service_state",
 ]

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
@@ -13,10 +14,12 @@ NAME = b"service.json"
 
 @dataclass(frozen=True, slots=True)
 class ServiceState:
-    """The running service. `reload`: how the last reload of the configuration went, for people.
+    """The running service. `reload`: how the last reload of the configuration went, for people; `reloads`
+    counts them.
 
-    `watch_modes` is by location key. `blinded`: why nothing is evicted, in sentences. `started_ticks`
-    (proc_pid_stat(5), field 22) tells this process from a later one with the same pid.
+    `watch_modes` is by location key. `blinded`: why nothing is evicted, in sentences. `report_only` are
+    configured names. `started_ticks` (proc_pid_stat(5), field 22) tells this process from a later one with
+    the same pid.
     """
 
     pid: int
@@ -26,6 +29,8 @@ class ServiceState:
     watch_modes: Mapping[str, str] = field(default_factory=dict)
     blinded: Sequence[str] = ()
     started_ticks: int | None = None
+    reloads: int = 0
+    report_only: Sequence[str] = ()
 
 
 def write_service_state(runtime_dir: bytes, state: ServiceState) -> None:
@@ -46,6 +51,31 @@ def read_service_state(runtime_dir: bytes) -> ServiceState | None:
         return None
     ticks = _started_ticks(state.pid)
     return state if ticks is not None and ticks == state.started_ticks else None
+
+
+def signal_service(runtime_dir: bytes, number: int) -> ServiceState | None:
+    """Send a signal to the running service: the state that it was in before. None: there is none.
+
+    By a descriptor of the process, looked at before and after it was opened: most processes that could have
+    its pid by now would die of the signal. pidfd_send_signal(2): Linux 5.1. Raises OSError: it is somebody
+    else's service.
+    """
+    state = read_service_state(runtime_dir)
+    if state is None:
+        return None
+    try:
+        fd = os.pidfd_open(state.pid)
+    except ProcessLookupError:
+        return None
+    try:
+        if _started_ticks(state.pid) != state.started_ticks:
+            return None
+        signal.pidfd_send_signal(fd, number)
+    except ProcessLookupError:
+        return None
+    finally:
+        os.close(fd)
+    return state
 
 
 def remove_service_state(runtime_dir: bytes) -> None:

@@ -1,9 +1,7 @@
 """Everything put together for a command: settings, ledger, pins, passes. No service has to run."""
 
 import os
-import signal
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, Self
@@ -31,7 +29,7 @@ from cachewarden.paths import show
 from cachewarden.report import PassReport
 from cachewarden.service.beside import Beside
 from cachewarden.service.devices import devices
-from cachewarden.service.keeping import Keeping
+from cachewarden.service.keeping import Keeping, named
 from cachewarden.service.status import LocationStatus, Status, nothing_known, refusals
 from cachewarden.settings import Settings
 from cachewarden.spec import LocationSpec, Territory
@@ -107,17 +105,12 @@ class House(Keeping):
         """
         orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0, only=only)
         mine, land = self.select(only), self.territory()
-        reports = []
-        for group in self._groups_of(mine, land):
-            with self.enforcer.surveyor.surveyed(group) as findings:
-                shown = self._shown(land, findings, orders, probe=probe)
-                located = [
-                    of_plan(each, shown, inuse_complete=self._complete(each, findings))
-                    for each in findings.surveys
-                ]
-                reports.append(PassReport((*located, *(report for _, report in findings.missing))))
-        checked = "lease" if probe else "proc"
-        return replace(self._of(self._joined(reports, land), mine), in_use_checked=checked)
+        return self._planned(mine, land, orders, probe=probe)
+
+    def foresee(self, names: Collection[str]) -> PassReport:
+        """What the next pass over everything would do with the locations of these names. Touches nothing."""
+        land = self.territory()
+        return self._planned(named(land, names), land, Orders())
 
     def confirmable(self, only: str) -> PassReport:
         """What a confirmed pass over the locations of one name would do now."""
@@ -203,15 +196,6 @@ class House(Keeping):
             )
         return Status(service, located, tuple(refusals(land)), self.settings.warnings)
 
-    def wake_service(self) -> bool:
-        """Ask a running service for a pass now; whether there is one."""
-        service = read_service_state(self.settings.daemon.runtime_dir)
-        if service is None:
-            return False
-        with suppress(OSError):
-            os.kill(service.pid, signal.SIGUSR1)
-        return True
-
     def _measure(self, specs: Sequence[LocationSpec]) -> dict[str, LocationState]:
         measured: dict[str, LocationState] = {}
         with self.enforcer.surveyor.surveyed(specs) as findings:
@@ -234,6 +218,21 @@ class House(Keeping):
                     nothing_known(spec), available=False, outcome=report.outcome, detail=report.warnings[0]
                 )
         return measured
+
+    def _planned(
+        self, mine: Territory, land: Territory, orders: Orders, *, probe: bool = False
+    ) -> PassReport:
+        reports = []
+        for group in self._groups_of(mine, land):
+            with self.enforcer.surveyor.surveyed(group) as findings:
+                shown = self._shown(land, findings, orders, probe=probe)
+                located = [
+                    of_plan(each, shown, inuse_complete=self._complete(each, findings))
+                    for each in findings.surveys
+                ]
+                reports.append(PassReport((*located, *(report for _, report in findings.missing))))
+        checked = "lease" if probe else "proc"
+        return replace(self._of(self._joined(reports, land), mine), in_use_checked=checked)
 
     def _shown(self, land: Territory, findings: Findings, orders: Orders, *, probe: bool = False) -> Shown:
         situation = self.enforcer.situated(land, findings, orders, _narrowed(orders.only))

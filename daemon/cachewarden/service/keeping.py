@@ -1,8 +1,8 @@
 """What people tell cachewarden, and what it remembers: pins, pauses, confirmations, trash, history."""
 
-import difflib
 import os
-from collections.abc import Callable, Iterator
+import signal
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
@@ -12,7 +12,7 @@ from cachewarden.enforce.guards import lease_trusted
 from cachewarden.enforce.survey import opened
 from cachewarden.errors import LocationUnavailableError, UsageError
 from cachewarden.evict import Recovered, Trash, TrashItem, empty, items, restore
-from cachewarden.ledger import FOREVER, EvictionRow, Ledger, Pin, PinStore
+from cachewarden.ledger import FOREVER, EvictionRow, Ledger, Pin, PinStore, signal_service
 from cachewarden.locks import location_lock, lock_path
 from cachewarden.mountinfo import Mount
 from cachewarden.settings import Settings, territory
@@ -55,17 +55,8 @@ class Keeping:
         land = self.territory()
         if only is None:
             return land
-        names = sorted(pattern.name for pattern in self.settings.locations)
-        if only not in names:
-            near = difflib.get_close_matches(only, names, 1)
-            guess = f"; did you mean {near[0]}?" if near else ""
-            known = ", ".join(names) or "none"
-            raise UsageError(f"no location is called {only!r} (configured: {known}){guess}")
-        return replace(
-            land,
-            locations=tuple(spec for spec in land.locations if spec.name == only),
-            missing=tuple(spec for spec in land.missing if spec.name == only),
-        )
+        self.settings.require(only)
+        return named(land, [only])
 
     def pin(self, path: bytes, *, until_ns: int | None = None, reason: str = "") -> Pin:
         """Pin what lies at `path`; it must lie in a location. Raises UsageError, OSError."""
@@ -119,6 +110,13 @@ class Keeping:
         self.select(only)
         self.ledger.resume(only, self.clock.wall_ns())
 
+    def wake_service(self) -> bool:
+        """Ask a running service for a pass now; whether there is one."""
+        try:
+            return signal_service(self.settings.daemon.runtime_dir, signal.SIGUSR1) is not None
+        except OSError:
+            return True  # somebody else's; it looks by itself before long
+
     def trash_list(self) -> list[TrashRow]:
         """What lies in the trash of all locations."""
         rows: list[TrashRow] = []
@@ -162,3 +160,12 @@ class Keeping:
         if not specs:
             raise UsageError(f"{only}: nothing matches its path now")
         return specs
+
+
+def named(land: Territory, names: Collection[str]) -> Territory:
+    """The part of a territory that has one of these names."""
+    return replace(
+        land,
+        locations=tuple(spec for spec in land.locations if spec.name in names),
+        missing=tuple(spec for spec in land.missing if spec.name in names),
+    )

@@ -188,11 +188,9 @@ class Service:
         self._figures.set_locations(land.locations, land.missing)
         self._dispatcher.take(land)
         self._watching.watch_roots(self._lookout.roots)
-        for refusal in land.refused:
-            if self._said.changed(("refused", refusal.name, refusal.path), refusal.reason):
-                self._log.warning(
-                    "refused", location=refusal.name, path=show(refusal.path), reason=refusal.reason
-                )
+        for each in land.refused:
+            if self._said.changed(("refused", each.name, each.path), each.reason):
+                self._log.warning("refused", location=each.name, path=show(each.path), reason=each.reason)
         for name in self._lookout.hung:
             if wait_seconds and self._said.once(("hung", name)):
                 self._log.warning("its filesystem does not answer", location=name)
@@ -235,14 +233,15 @@ class Service:
         self._notify.ready(self._sentence())
 
     def _reloaded(self, how: str, *, successful: bool) -> None:
-        self._voice.reload = how
+        self._voice.reloaded(how)
         self._figures.reloaded(self._clock.wall_ns(), successful=successful)
 
     def _tell(self) -> None:
         modes = {spec.key: self._watching.mode(spec.key) for spec in self._territory.locations}
         if self._said.changed("blinded", blinded := self._blinded()) and blinded:
             self._log.error("nothing is evicted", reason="; ".join(blinded))
-        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes, blinded)
+        held = self._settings.report_only
+        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes, blinded, held)
 
     def _blinded(self) -> list[str]:
         return self._blinds + self._lookout.hidden

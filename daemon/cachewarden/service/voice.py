@@ -20,11 +20,12 @@ def sentence(there: int, silent: int, blinded: Sequence[str]) -> str:
 
 
 class Voice:
-    """Says only what changed. `reload` is how the last reload went, for people."""
+    """Says only what changed."""
 
     def __init__(self, notifier: Notifier, runtime_dir: bytes, since_ns: int) -> None:
         self.notifier = notifier
-        self.reload = ""
+        self._reload = ""
+        self._reloads = 0
         self._runtime_dir = runtime_dir
         self._since_ns = since_ns
         self._next_pass_ns: int | None = None
@@ -40,16 +41,29 @@ class Voice:
         interval_ns = self.notifier.watchdog_interval_ns
         return _TURN_SECONDS if interval_ns is None else min(_TURN_SECONDS, interval_ns / 2 / SECOND)
 
+    def reloaded(self, how: str) -> None:
+        """The configuration was read again, or was not; how that went, for people. `tell` publishes it."""
+        self._reload = how
+        self._reloads += 1
+
     def tell(
         self,
         sentence: str,
         next_pass_ns: int | None,
         watch_modes: Mapping[str, str],
         blinded: Sequence[str] = (),
+        report_only: Sequence[str] = (),
     ) -> None:
         """Publish the state; also a sign of life for the watchdog, so call it from the main loop only."""
         state = ServiceState(
-            os.getpid(), self._since_ns, self.reload, self._steady(next_pass_ns), watch_modes, tuple(blinded)
+            os.getpid(),
+            self._since_ns,
+            self._reload,
+            self._steady(next_pass_ns),
+            watch_modes,
+            tuple(blinded),
+            reloads=self._reloads,
+            report_only=tuple(report_only),
         )
         if self._said.changed("state", state):
             self._publish(state)

@@ -4,20 +4,27 @@ from cachewarden.settings.find import Matches
 from cachewarden.settings.listing import schema, show
 from cachewarden.settings.load import load
 from cachewarden.settings.places import home_directories
+from cachewarden.settings.rewriting import rewrite
+from cachewarden.settings.switching import Change, Edit, Switch, switch
 from cachewarden.settings.territory import assemble, find_location, territory, watch_roots
 from cachewarden.settings.values import DaemonSettings, LocationPattern, Settings
 
 __all__ = [
+    "Change",
     "DaemonSettings",
+    "Edit",
     "LocationPattern",
     "Matches",
     "Settings",
+    "Switch",
     "assemble",
     "find_location",
     "home_directories",
     "load",
+    "rewrite",
     "schema",
     "show",
+    "switch",
     "territory",
     "watch_roots",
 ]

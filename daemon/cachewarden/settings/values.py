@@ -1,9 +1,11 @@
 """What the configuration says, checked and converted, as the rest of the daemon gets to see it."""
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from cachewarden.errors import UsageError
 from cachewarden.spec import LocationSpec, PoolSpec
 from cachewarden.units import ClockRange
 from cachewarden_policies.policy import Policy
@@ -76,3 +78,17 @@ class Settings:
     warnings: tuple[str, ...] = ()
     home: bytes | None = None
     listing: tuple[Section, ...] = ()
+
+    @property
+    def report_only(self) -> tuple[str, ...]:
+        """The names of the locations that are not enforced, by their own key or by the one in [daemon]."""
+        return tuple(each.name for each in self.locations if not each.template.enforce)
+
+    def require(self, name: str) -> None:
+        """Raises UsageError unless a location is called so; it says which ones there are, and guesses."""
+        names = sorted(pattern.name for pattern in self.locations)
+        if name not in names:
+            near = difflib.get_close_matches(name, names, 1)
+            guess = f"; did you mean {near[0]}?" if near else ""
+            known = ", ".join(names) or "none"
+            raise UsageError(f"no location is called {name!r} (configured: {known}){guess}")

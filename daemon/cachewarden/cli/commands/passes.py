@@ -109,12 +109,13 @@ def plan(
     face = face_of(ctx)
     with face.house("plan") as house:
         report = house.plan(only=location, probe=probe)
+        report_only = house.settings.report_only
     if output is not None:
         write_plan(output, report.to_json())
     if as_json:
         face.screen.json(report.to_json())
     else:
-        face.screen.show([*plan_blocks(report, now_ns())])
+        face.screen.show([*plan_blocks(report, now_ns(), report_only)])
     finish(status_of(report.outcome) if check else DONE)
 
 

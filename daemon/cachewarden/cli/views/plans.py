@@ -1,6 +1,6 @@
 """What `plan` says: what would go, in which order and why, what stays and why, and the totals."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from cachewarden.cli.blocks import EMPTY, Block, Column, Line, Table, bad, dim, good, line, strong, warn
 from cachewarden.cli.views.groups import reasons_table, shortfall, unseen
@@ -29,17 +29,25 @@ _CHECKED = {
 }
 
 
-def plan_blocks(report: PassReport, now_ns: int) -> Iterator[Block]:
-    """The whole plan."""
+def plan_blocks(report: PassReport, now_ns: int, report_only: Collection[str] = ()) -> Iterator[Block]:
+    """The whole plan. `report_only`: names of locations that are not enforced."""
     for location in report.locations:
-        yield from _location(location, now_ns)
+        yield from location_blocks(location, now_ns)
+        if location.name in report_only:
+            yield line(
+                warn("Report only: "),
+                f"nothing goes while enforce = false stands there; `cachewarden enforce {location.name}` "
+                "turns it on",
+                indent=1,
+            )
         yield EMPTY
-    yield from _totals(report)
+    yield from totals(report)
     if report.in_use_checked in _CHECKED and any(each.evicted for each in report.locations):
         yield line(dim(_CHECKED[report.in_use_checked]))
 
 
-def _location(location: LocationReport, now_ns: int) -> Iterator[Block]:
+def location_blocks(location: LocationReport, now_ns: int, most: int | None = None) -> Iterator[Block]:
+    """One location's part; of what would go, only the first `most` entries by name."""
     yield heading(location.name, location.path, location.layout)
     nothing = unseen(location)
     if nothing is not None:
@@ -49,7 +57,10 @@ def _location(location: LocationReport, now_ns: int) -> Iterator[Block]:
     if location.evicted:
         yield _would_go(location)
         yield EMPTY
-        yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(location.evicted, 1)], 2)
+        shown = location.evicted[:most]
+        yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(shown, 1)], 2)
+        if len(shown) < len(location.evicted):
+            yield line(f"and {entries(len(location.evicted) - len(shown))} more", indent=2)
         yield EMPTY
     else:
         yield line(strong("Nothing would go"), f": {_why_nothing(location)}.", indent=1)
@@ -115,7 +126,8 @@ def _ends(location: LocationReport) -> Iterator[Block]:
         yield line(warn("Warning: "), warning, indent=1)
 
 
-def _totals(report: PassReport) -> Iterator[Block]:
+def totals(report: PassReport) -> Iterator[Block]:
+    """What would go from all locations together."""
     if not report.locations:
         yield line("No location is configured, or none is there: nothing to plan.")
         return

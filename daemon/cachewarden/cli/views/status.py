@@ -110,7 +110,11 @@ def _notes(each: LocationStatus, now_ns: int) -> Iterator[Block]:
     if each.paused_until_ns is not None:
         yield line(of, warn("paused"), f" {until(each.paused_until_ns, now_ns)}: nothing goes")
     if not each.spec.enforce:
-        yield line(of, "report only (enforce = false): nothing goes")
+        yield line(
+            of,
+            "report only: nothing goes while enforce = false stands there; "
+            f"`cachewarden enforce {each.spec.name}` turns it on",
+        )
     if state.usage_complete is False and each.available:
         yield line(of, warn("parts of it cannot be read"), ": its usage is a lower bound")
     if state.over_limit_since_ns is not None:
