@@ -20,7 +20,7 @@ _HEADER = """\
 # Proposed by `cachewarden discover`. Report only: nothing goes while `enforce = false` stands there.
 # 1. Look: `cachewarden --config FILE plan` says what would go, and why.
 # 2. Set limits: max_size in [policies.{policy}], or in a location.
-# 3. Remove `enforce = false` from the locations that you agree with.
+# 3. Turn on: `cachewarden --config FILE enforce NAME` shows what would go, asks, and changes that key here.
 """
 
 

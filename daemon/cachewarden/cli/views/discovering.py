@@ -98,3 +98,13 @@ def _next(found: Discovery, written: str | None) -> Iterator[Block]:
         )
     else:
         yield line(f"The proposal is in {written}; look at it with: cachewarden --config {written} plan")
+        yield line(
+            "Nothing goes while enforce = false stands there; this shows what would go, asks, and turns it "
+            f"on: cachewarden --config {written} enforce {_first(found)}"
+        )
+
+
+def _first(found: Discovery) -> str:
+    """The proposed location of which most would go; of some, what would go is not known."""
+    proposed = [each for each in found.places if each.location is not None and not each.configured]
+    return max(proposed, key=lambda each: each.would_free_bytes or 0).location or "NAME"
