@@ -1,7 +1,7 @@
 """Ledgers of each older version, as its code wrote them, become one of this version and lose nothing.
 
-The files in tests/data/ledgers hold the same: three entries of which one was used, two evictions, one that had
-begun, a state and a pause. Whoever adds a step adds the file that the version before it wrote.
+The files in tests/data/ledgers hold the same: three entries of which one was used, two evictions, one that
+had begun, a state and a pause. Whoever adds a step adds the file that the version before it wrote.
 """
 
 import os

@@ -1,15 +1,16 @@
 """Requests that change something. Each takes its fields first, and refuses what is left of them."""
 
-from cachewarden.errors import ServiceRefusedError, UsageError
+from cachewarden.errors import LocationUnavailableError, ServiceRefusedError, UsageError
 from cachewarden.ledger import Pin
 from cachewarden.paths import show
 from cachewarden.report import PassReport, iso
 from cachewarden.service.control.asked import Asked
 from cachewarden.service.control.guest import Guest
-from cachewarden.service.control.looking import joined
+from cachewarden.service.control.looking import joined, plan_json
 from cachewarden.service.control.pinning import check_pin, granted_until, pin_json, pin_path
 from cachewarden.service.control.seeing import own_report
 from cachewarden_policies.policy import HOUR, SECOND
+from cachewarden_policies.reasons import Outcome
 
 _WAIT_NS = 30 * SECOND
 _MOST_WAIT_NS = 600 * SECOND
@@ -102,12 +103,24 @@ def resume(asked: Asked) -> object:
 
 
 def confirm(asked: Asked) -> object:
-    """POST /confirm: what waits may go, until when. `POST /plan` shows it before."""
+    """POST /confirm: what may go now that had to wait, and until when. With `dry_run`, only what would.
+
+    Nobody confirms what he cannot be shown: where a location cannot be looked at, nothing is confirmed.
+    """
     only, for_ns = asked.fields.required("location"), asked.fields.duration("for")
+    dry_run = asked.fields.flag("dry_run")
     asked.fields.end()
-    until_ns = asked.place.knowing(only).confirm(only, for_ns=HOUR if for_ns is None else for_ns)
-    _wake(asked, only)
-    return {"location": only, "until": iso(until_ns)}
+    seen = joined(asked.place.each(only, lambda guest: guest.confirmable(only)), None)
+    for each in seen.locations:
+        if each.outcome in (Outcome.UNAVAILABLE, Outcome.FAILED):
+            raise LocationUnavailableError(f"nothing is confirmed: {each.warnings[0]}")
+    if all(each.absent for each in seen.locations):
+        raise ServiceRefusedError(f"nothing is confirmed: {only}: nothing is at its path now", 404)
+    until_ns = None
+    if not dry_run:
+        until_ns = asked.place.knowing(only).confirm(only, for_ns=HOUR if for_ns is None else for_ns)
+        _wake(asked, only)
+    return {"location": only, "until": iso(until_ns), "plan": plan_json(seen)}
 
 
 def flush(asked: Asked) -> object:

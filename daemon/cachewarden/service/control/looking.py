@@ -76,8 +76,7 @@ def plan(asked: Asked) -> object:
         raise ServiceRefusedError("only root may have leases taken (probe)")
     uid = asked.uid
     found = asked.place.each(only, lambda guest: guest.plan(only=only, probe=probe))
-    report = joined(found, uid)
-    return replace(report, in_use_checked="lease" if probe else "service").to_json()
+    return plan_json(joined(found, uid), probe=probe)
 
 
 def history(asked: Asked) -> object:
@@ -98,6 +97,11 @@ def pins(asked: Asked) -> object:
     asked.fields.end()
     found = asked.place.guest().pin_list()
     return pins_json(pin for pin in found if asked.uid in (None, pin.uid))
+
+
+def plan_json(report: PassReport, *, probe: bool = False) -> dict[str, object]:
+    """What `plan --json` prints; without leases, the service's own knowledge of opens counted."""
+    return replace(report, in_use_checked="lease" if probe else "service").to_json()
 
 
 def joined(found: list[tuple[Guest, PassReport]], uid: int | None) -> PassReport:
