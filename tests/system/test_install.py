@@ -48,6 +48,8 @@ def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(
             f"{SHARE}/cachewarden/dashboards/fleet.json",
             "/usr/local/lib/tmpfiles.d/cachewarden.conf",
             "/etc/systemd/system/cachewarden.service",
+            "/etc/systemd/system/multi-user.target.wants/cachewarden.service",
+            "/etc/systemd/user/cachewarden.service",
             "/usr/local/bin/cachewarden",
         } <= brought
         made.prepare("cachewarden", "once")
@@ -60,3 +62,31 @@ def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(
         assert files(made.root) - before == set()
         assert not (made.root / "opt/cachewarden").exists()
         assert not (made.root / "etc/cachewarden").exists()
+
+
+def enabled(made):
+    """Whether the service would be started when the machine boots."""
+    return (made.root / "etc/systemd/system/multi-user.target.wants/cachewarden.service").is_symlink()
+
+
+def test_with_a_wrong_configuration_nothing_is_enabled_and_what_is_disabled_stays_so(needs_root, tmp_path):
+    wrong = '[policies.small]\nmax_size = "4Mib"\n'
+    with machine(tmp_path) as made, with_proc(made.root):
+        made.write("/etc/cachewarden/config.toml", wrong)
+        with pytest.raises(AssertionError) as refused:
+            made.prepare("make", "-C", "/src", "install")
+        said = str(refused.value)
+        assert "config.toml:2" in said, said
+        assert "the configuration is wrong. When it is mended: systemctl enable --now cachewarden" in said, (
+            said
+        )
+        assert "Installed." not in said, said
+        assert not enabled(made)
+        assert (made.root / "etc/cachewarden/config.toml").read_text() == wrong
+        assert made.prepare("cachewarden", "--version")
+
+        made.write("/etc/cachewarden/config.toml", "")
+        said = made.prepare("make", "-C", "/src", "install")
+        assert "Installed. The service is disabled." in said, said
+        assert not enabled(made), "it was there before, and nobody had enabled it"
+        assert (made.root / "etc/cachewarden/config.toml").read_text() == ""
