@@ -1,9 +1,16 @@
 """What a running service tells commands about itself."""
 
 import os
+import signal
 import subprocess
 
-from cachewarden.ledger import ServiceState, read_service_state, remove_service_state, write_service_state
+from cachewarden.ledger import (
+    ServiceState,
+    read_service_state,
+    remove_service_state,
+    signal_service,
+    write_service_state,
+)
 
 NOW = 1_700_000_000 * 10**9
 
@@ -43,3 +50,24 @@ def test_a_file_that_says_nothing_sensible_is_no_service(tmp_path):
     for content in (b"", b"[]", b"\xff", b'{"pid": "x"}', b'{"pid": 1}', b'{"since_ns": 1, "pid": "../1"}'):
         (tmp_path / "service.json").write_bytes(content)
         assert read_service_state(os.fsencode(tmp_path)) is None
+
+
+def test_a_signal_reaches_the_running_service_and_nobody_else(tmp_path):
+    run = os.fsencode(tmp_path)
+    assert signal_service(run, signal.SIGTERM) is None
+    child = subprocess.Popen(["sleep", "60"])
+    try:
+        write_service_state(run, ServiceState(child.pid, NOW))
+        path = tmp_path / "service.json"
+        written = path.read_text()
+        ticks = read_service_state(run).started_ticks
+        path.write_text(written.replace(str(ticks), str(ticks - 1)))  # of one that had this pid before
+        assert signal_service(run, signal.SIGTERM) is None
+        assert child.poll() is None
+        path.write_text(written)
+        assert signal_service(run, signal.SIGTERM).pid == child.pid
+        assert child.wait(20) == -signal.SIGTERM
+    finally:
+        child.kill()
+        child.wait()
+    assert signal_service(run, signal.SIGTERM) is None

@@ -94,11 +94,15 @@ class User:
 
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """`cachewarden …` as this user, whatever its exit status."""
+        return self._process([*self.prefix, PROGRAM, *arguments])
+
+    @property
+    def prefix(self) -> list[str]:
+        """What before a command makes it this user's."""
         groups = f"--groups={','.join(map(str, self.groups))}" if self.groups else "--clear-groups"
         # He may read what he could not otherwise: an interpreter that lies in root's home, in tests.
         reading = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
-        ids = (f"--reuid={self.uid}", f"--regid={self.uid}", groups)
-        return self._process(["setpriv", *ids, *reading, PROGRAM, *arguments])
+        return ["setpriv", f"--reuid={self.uid}", f"--regid={self.uid}", groups, *reading]
 
     def _run(self, code: str, *arguments: str) -> str:
         groups = ",".join(map(str, self.groups))
