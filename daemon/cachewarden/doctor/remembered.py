@@ -53,7 +53,9 @@ def _content(connection: sqlite3.Connection, limit_ns: int) -> _Content:
     if verdict != _WHOLE:
         return _Content(verdict, 0, 0, 0, 0)
     row = connection.execute(
-        "SELECT count(*) AS entries, count(DISTINCT location) AS locations,"
+        # Rows that only say that something is paused are no locations.
+        "SELECT (SELECT count(*) FROM locations WHERE first_scan_ns IS NOT NULL) AS locations,"
+        " count(*) AS entries,"
         " count(*) FILTER (WHERE last_use_ns > :limit OR first_seen_ns > :limit) AS ahead FROM entries",
         {"limit": limit_ns},
     ).fetchone()
