@@ -194,7 +194,7 @@ def test_many_locations_cost_one_thread(seen, tmp_path):
 def test_a_missing_location_is_none_and_is_taken_up_when_it_appears(seen, tmp_path):
     path = os.fsencode(tmp_path / "later")
     assert seen.watcher.watch("k", path) == "none"
-    seen.watcher.watch_roots([os.fsencode(tmp_path)])
+    seen.watcher.watch_roots("me", [os.fsencode(tmp_path)])
     os.mkdir(path)
     seen.wait((None, path))
     assert seen.watcher.watch("k", path) == "inotify"
@@ -248,7 +248,7 @@ def test_looking_again_adds_nothing_twice_and_loses_nothing(seen, root):
 def test_roots_report_names_that_come_and_go_but_not_what_is_below(seen, tmp_path):
     home = os.fsencode(tmp_path)
     os.mkdir(home + b"/alice")
-    seen.watcher.watch_roots([home, home + b"/missing"])
+    seen.watcher.watch_roots("me", [home, home + b"/missing"])
     os.mkdir(home + b"/bob")
     os.symlink(b"bob", home + b"/link")
     seen.wait((None, home + b"/bob"), (None, home + b"/link"))
@@ -256,7 +256,7 @@ def test_roots_report_names_that_come_and_go_but_not_what_is_below(seen, tmp_pat
     os.rmdir(home + b"/bob")
     seen.settle()
     assert (None, home + b"/alice/.accelerate") not in seen.changes
-    seen.watcher.watch_roots([home + b"/alice"])
+    seen.watcher.watch_roots("me", [home + b"/alice"])
     seen.changes.clear()
     os.mkdir(home + b"/carol")
     os.rmdir(home + b"/alice/.accelerate")
@@ -266,10 +266,10 @@ def test_roots_report_names_that_come_and_go_but_not_what_is_below(seen, tmp_pat
 
 def test_a_directory_may_be_a_root_and_part_of_a_location(seen, root):
     seen.watcher.watch("k", root)
-    seen.watcher.watch_roots([root + b"/a"])
+    seen.watcher.watch_roots("me", [root + b"/a"])
     os.mkdir(root + b"/a/n")
     seen.wait(("k", root + b"/a/n"), (None, root + b"/a/n"))
-    seen.watcher.watch_roots([])
+    seen.watcher.watch_roots("me", [])
     seen.changes.clear()
     write(root + b"/a/f")
     seen.wait(("k", root + b"/a/f"))

@@ -46,7 +46,7 @@ limit(value)
 changes = []
 watcher = Watcher(lambda key, path: changes.append(os.fsdecode(path)), lambda: None)
 first, warning = watcher.watch("k", root), watcher.warning
-watcher.watch_roots([os.path.dirname(root)])
+watcher.watch_roots("me", [os.path.dirname(root)])
 os.mkdir(root + b"/d1/new") if setting == "watches" else None
 time.sleep(0.5)
 second = watcher.mode("k")

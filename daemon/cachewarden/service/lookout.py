@@ -5,50 +5,81 @@ again while it does: what that pattern matched before stays in force, and everyt
 """
 
 import threading
+from collections.abc import Callable, Collection
 
 from cachewarden.service.blinding import hidden
-from cachewarden.settings import LocationPattern, Matches, Settings, assemble, find_location, home_directories
+from cachewarden.settings import (
+    LocationPattern,
+    Matches,
+    Settings,
+    account_homes,
+    assemble,
+    find_location,
+    home_directories,
+)
 from cachewarden.spec import Territory
+
+_HOMES_SECONDS = 1.0  # they take a millisecond, unless the directory around one hangs
 
 
 class Lookout:
-    """Keeps the territory of one configuration. Its methods are called by the main loop alone."""
+    """Keeps the territory of the configuration that it follows. Its methods are the main loop's alone.
 
-    def __init__(self, settings: Settings, known: Territory | None = None) -> None:
-        self._settings = settings
-        self._homes = home_directories(settings.home)
-        self._known = known
+    `watch(name, directories)` is told, in the pattern's own thread, where a new match of it may appear.
+    `news` is called there when a pattern does not find the same as before. A command that looks once needs
+    neither.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        watch: Callable[[str, Collection[bytes]], None] = lambda _, __: None,
+        news: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._watch = watch
+        self._news = news
+        self._known: Territory | None = None
         self._lock = threading.Lock()
-        self._found: dict[str, Matches] = {}
-        self._looking: dict[str, threading.Thread] = {}
-        self._hidden: dict[str, list[str]] = {}
+        # By name and patterns: a reload starts no second look for one that hangs, unless it looks elsewhere.
+        self._looking: dict[tuple[str, tuple[bytes, ...]], threading.Thread] = {}
+        self._homing: threading.Thread | None = None
+        self.follow(settings)
+
+    def follow(self, settings: Settings) -> None:
+        """Look for the locations of these settings from here on; what is in force stays so until then."""
+        with self._lock:
+            self._settings = settings
+            self._homes = account_homes(settings.home)
+            self._found: dict[str, Matches] = {}
+            self._hidden: dict[str, list[str]] = {}
+        if self._homing is None or not self._homing.is_alive():
+            self._homing = threading.Thread(target=self._find_homes, name="homes", daemon=True)
+            self._homing.start()
+        self._homing.join(_HOMES_SECONDS)
 
     def look(self, wait_seconds: float = 0.0) -> Territory:
         """Look at all patterns; those that answer within `wait_seconds` count in what is returned."""
+        threads = []
         for pattern in self._settings.locations:
-            if pattern.name in self._looking and self._looking[pattern.name].is_alive():
-                continue
-            thread = threading.Thread(target=self._find, args=(pattern,), name="lookout", daemon=True)
-            self._looking[pattern.name] = thread
-            thread.start()
-        share = wait_seconds / max(1, len(self._looking))
-        for thread in self._looking.values():
-            thread.join(share)
+            place = pattern.name, pattern.patterns
+            thread = self._looking.get(place)
+            if thread is None or not thread.is_alive():
+                thread = threading.Thread(target=self._find, args=(pattern,), name="lookout", daemon=True)
+                self._looking[place] = thread
+                thread.start()
+            threads.append(thread)
+        for thread in threads:
+            thread.join(wait_seconds / len(threads))
+        self._looking = {place: thread for place, thread in self._looking.items() if thread.is_alive()}
         with self._lock:
             found = dict(self._found)
         self._known = assemble(self._settings, found, self._known)
         return self._known
 
     @property
-    def roots(self) -> set[bytes]:
-        """The directories in which a new match may appear, as far as they are known."""
-        with self._lock:
-            return {path for found in self._found.values() for path in found.watch}
-
-    @property
     def hung(self) -> list[str]:
         """Names of the locations whose filesystem does not answer."""
-        return [name for name, thread in self._looking.items() if thread.is_alive()]
+        return sorted({name for (name, _), thread in self._looking.items() if thread.is_alive()})
 
     @property
     def hidden(self) -> list[str]:
@@ -56,9 +87,23 @@ class Lookout:
         with self._lock:
             return sorted({sentence for found in self._hidden.values() for sentence in found})
 
+    def _find_homes(self) -> None:
+        """Until they are found, homes are known as the account database writes them, links and all."""
+        settings = self._settings
+        homes = home_directories(settings.home)
+        with self._lock:
+            if settings is self._settings:
+                self._homes = homes
+
     def _find(self, pattern: LocationPattern) -> None:
         found = find_location(pattern, self._homes)
         concealed = [] if self._settings.daemon.user_mode else hidden(pattern.patterns)
         with self._lock:
+            if not any(each is pattern for each in self._settings.locations):
+                return  # it hung, or took its time, while the configuration changed
+            before = self._found.get(pattern.name)
             self._found[pattern.name] = found
             self._hidden[pattern.name] = concealed
+        if found != before:
+            self._news()
+        self._watch(pattern.name, found.watch)

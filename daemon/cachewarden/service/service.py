@@ -122,7 +122,7 @@ class Service:
             news=self._wake.set,
         )
         self._dispatcher = Dispatcher(organs, daemon.settle)
-        self._lookout = Lookout(self._settings)
+        self._lookout = Lookout(self._settings, self._watching.watch_roots, self._roots.set)
         self._blinds = [] if daemon.user_mode else blinds()
         self._door = Door(self._content(), self._dispatcher, lambda: self._settings)
         for notice in self._ledger.take_notices():
@@ -187,7 +187,6 @@ class Service:
         land = self._territory = self._lookout.look(wait_seconds)
         self._figures.set_locations(land.locations, land.missing)
         self._dispatcher.take(land)
-        self._watching.watch_roots(self._lookout.roots)
         for each in land.refused:
             if self._said.changed(("refused", each.name, each.path), each.reason):
                 self._log.warning("refused", location=each.name, path=show(each.path), reason=each.reason)
@@ -225,7 +224,8 @@ class Service:
                 self._log.error("the configuration is wrong; the old one stays in force", problem=problem)
             self._reloaded(f"failed: {problems[0]}", successful=False)
         else:
-            self._lookout = Lookout(self._settings, self._territory)
+            self._lookout.follow(self._settings)
+            self._watching.retain_roots({each.name for each in self._settings.locations})
             self._reloaded("ok", successful=True)
             self._take_territory(wait_seconds=2.0)
             self._dispatcher.want_all()

@@ -3,7 +3,7 @@
 from cachewarden.settings.find import Matches
 from cachewarden.settings.listing import schema, show
 from cachewarden.settings.load import load
-from cachewarden.settings.places import home_directories
+from cachewarden.settings.places import account_homes, home_directories
 from cachewarden.settings.rewriting import rewrite
 from cachewarden.settings.switching import Change, Edit, Switch, switch
 from cachewarden.settings.territory import assemble, find_location, territory, watch_roots
@@ -17,6 +17,7 @@ __all__ = [
     "Matches",
     "Settings",
     "Switch",
+    "account_homes",
     "assemble",
     "find_location",
     "home_directories",

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Literal
 
@@ -42,6 +42,7 @@ class Watcher:
         self._inotify: InotifyFD | None = None
         self._groups: dict[str, Group | None] = {}  # None: there was no inotify to watch it with
         self._roots: dict[bytes, Group] = {}
+        self._owners: dict[str, frozenset[bytes]] = {}  # who wants which roots
         self._noted = Noted()
         self._overflowing = False
         self._stopped = False
@@ -95,22 +96,39 @@ class Watcher:
         if group is not None:
             group.close()
 
-    def watch_roots(self, paths: Iterable[bytes]) -> None:
-        """Watch these directories, and no others, for names that come and go in them, not below:
-        new matches of a glob, or a location that is missing. What is no directory is passed over.
+    def watch_roots(self, owner: str, paths: Collection[bytes]) -> None:
+        """Watch these directories for an owner, and no others for him, for names that come and go in them,
+        not below: new matches of a glob, or a location that is missing. What is no directory is passed over.
+
+        Opens them in the caller's thread, so each owner has one: a directory whose filesystem does not
+        answer then holds up its owner alone.
         """
         inotify = self._reader()
-        wanted = set(paths) if inotify is not None else set()
         with self._lock:
-            kept = {p: g for p, g in self._roots.items() if p in wanted and g.inotify is inotify}
-            dropped = [group for path, group in self._roots.items() if path not in kept]
-            fresh = {p: self._group(None, p, Rules(self._ignore, False)) for p in wanted - kept.keys()}
-            self._roots = kept | fresh
-            groups = list(self._roots.values())
+            self._owners[owner] = frozenset(paths)
+            dropped = self._settle_roots(inotify)
+            groups = [group for path, group in self._roots.items() if path in self._owners[owner]]
         for group in dropped:
             group.close()
         for group in groups:
             group.refresh()
+
+    def retain_roots(self, owners: Collection[str]) -> None:
+        """Watch roots for these owners only. Opens nothing."""
+        with self._lock:
+            self._owners = {owner: paths for owner, paths in self._owners.items() if owner in owners}
+            dropped = self._settle_roots(self._inotify)
+        for group in dropped:
+            group.close()
+
+    def _settle_roots(self, inotify: InotifyFD | None) -> list[Group]:
+        """Make a group for each root that somebody wants; those that nobody does."""
+        wanted = frozenset[bytes]().union(*self._owners.values()) if inotify is not None else frozenset()
+        kept = {p: g for p, g in self._roots.items() if p in wanted and g.inotify is inotify}
+        dropped = [group for path, group in self._roots.items() if path not in kept]
+        fresh = {p: self._group(None, p, Rules(self._ignore, False)) for p in wanted - kept.keys()}
+        self._roots = kept | fresh
+        return dropped
 
     def mode(self, key: str) -> WatchMode:
         """How well a location is watched at this moment.

@@ -1,6 +1,6 @@
 """The best source of changes for each location: fanotify, and inotify where that is refused."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from cachewarden.kernel.fanotify import Features
@@ -63,9 +63,13 @@ class Watching:
         self.feed.unwatch(key)
         self._watcher.unwatch(key)
 
-    def watch_roots(self, paths: Iterable[bytes]) -> None:
-        """Watch these directories, and no others, for names that come and go in them: see `Watcher`."""
-        self._watcher.watch_roots(paths)
+    def watch_roots(self, owner: str, paths: Collection[bytes]) -> None:
+        """Watch these directories for an owner, for names that come and go in them: see `Watcher`."""
+        self._watcher.watch_roots(owner, paths)
+
+    def retain_roots(self, owners: Collection[str]) -> None:
+        """Watch roots for these owners only. Does not wait for any filesystem."""
+        self._watcher.retain_roots(owners)
 
     def mode(self, key: str) -> WatchMode:
         """How well a location is watched at this moment."""
