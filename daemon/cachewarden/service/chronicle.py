@@ -1,6 +1,7 @@
 """What the service says of its passes: one log line per eviction and per pass, counters, the audit file."""
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable
 
 from cachewarden.clock import Clock
 from cachewarden.enforce.journal import Journal
@@ -9,7 +10,9 @@ from cachewarden.metrics import Metrics
 from cachewarden.paths import show
 from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry, iso
 from cachewarden.scan import Totals
+from cachewarden.service.auditing import Auditor
 from cachewarden.spec import LocationSpec
+from cachewarden_policies.policy import DAY
 from cachewarden_policies.reasons import Outcome
 
 _TROUBLE = frozenset({Outcome.SHORT, Outcome.WAITING, Outcome.UNAVAILABLE, Outcome.FAILED})
@@ -27,7 +30,7 @@ class Chronicle(Journal):
         want: Callable[[str], None],
         recalled: Callable[[LocationSpec, Totals], None],
     ) -> None:
-        self.audit: AuditFile | None = None
+        self._auditor = Auditor(clock, "cachewarden run")
         self._metrics = metrics
         self._clock = clock
         self._progress = progress
@@ -35,6 +38,15 @@ class Chronicle(Journal):
         self._recalled = recalled
         self._log = get_logger()
         self._changes = Changes()
+
+    @property
+    def audit(self) -> AuditFile | None:
+        """The audit file in force."""
+        return self._auditor.file
+
+    @audit.setter
+    def audit(self, file: AuditFile | None) -> None:
+        self._auditor.file = file
 
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:  # noqa: ARG002 - the interface's
         """A walk goes on."""
@@ -63,15 +75,15 @@ class Chronicle(Journal):
             last_use=iso(entry.last_use_ns),
             last_use_source=str(entry.last_use_source),
         )
-        self._audit({"event": "evicted", **_place(spec), **entry.to_json()})
+        self._audited(self._auditor.evicted(spec, entry))
 
     def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
-        """Said once for each entry and reason, until it goes or is spared for another one."""
+        """Said for each entry and reason, and again when it was not spared for that reason for a day."""
         self._progress(spec)
         self._metrics.count_spared(spec.name, spec.path, entry.reason)
         if rolled_back:
             self._metrics.count_rollback(spec.name, spec.path)
-        if self._changes.changed(("spared", spec.key, entry.entry), entry.reason):
+        if self._news("spared", spec, entry.entry, entry.reason):
             holder = entry.holders[0] if entry.holders else None
             self._log.info(
                 "spared",
@@ -83,16 +95,16 @@ class Chronicle(Journal):
             )
 
     def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
-        """An error of the filesystem; the pass goes on."""
+        """An error of the filesystem; the pass goes on. Said, and recorded, as `spared` is."""
         self._progress(spec)
         self._metrics.count_error(spec.name, spec.path, entry.errno)
         told = entry.to_json()
-        if self._changes.changed(("failed", spec.key, entry.entry), entry.errno):
+        if self._news("failed", spec, entry.entry, entry.errno):
             # `path` is the location's here, as in all lines.
             self._log.error(
                 "could not evict, skipping", **told | {"failed_path": told["path"]} | _place(spec)
             )
-        self._audit({"event": "failed", **told, "failed_path": told["path"], **_place(spec)})
+            self._audited(self._auditor.failed(spec, entry))
 
     def wanted(self, key: str) -> None:
         """Its own worker is to have a pass."""
@@ -108,7 +120,7 @@ class Chronicle(Journal):
         state = Outcome.WITHIN_LIMITS if report.outcome is Outcome.TRIMMED else report.outcome
         changed = self._changes.changed(("outcome", spec.key), state, Outcome.WITHIN_LIMITS)
         for warning in report.warnings:
-            if self._changes.once(("warning", spec.key, warning)):
+            if self._news("warning", spec, _kind(warning)):
                 self._log.warning(warning, **_place(spec))
         if not (changed or report.evicted or report.failed):
             return
@@ -132,12 +144,22 @@ class Chronicle(Journal):
         if self._changes.once(("notice", text)):
             self._log.warning(text)
 
-    def _audit(self, record: Mapping[str, object]) -> None:
-        if self.audit is None:
+    def _news(self, what: str, spec: LocationSpec, *which: object) -> bool:
+        return self._changes.news((what, spec.key, *which), self._clock.monotonic_ns(), DAY)
+
+    def _audited(self, trouble: str | None) -> None:
+        if not self._changes.changed("audit", trouble):
             return
-        trouble = self.audit.write({"time": iso(self._clock.wall_ns()), **record})
-        if self._changes.changed("audit", trouble) and trouble is not None:
+        if trouble is not None:
             self._log.error("the audit file cannot be written, skipping", error=trouble)
+        else:
+            self._log.info("the audit file is written again; it tells how many lines are missing")
+
+
+def _kind(warning: str) -> str:
+    """What a warning is about, without the numbers and names in it, which differ from pass to pass."""
+    about, colon, _ = warning.rpartition(": ")
+    return re.sub(r"[0-9]+", "", about if colon else warning)
 
 
 def _place(spec: LocationSpec) -> dict[str, object]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from cachewarden.clock import Clock, SystemClock
 from cachewarden.enforce.journal import Journal
 from cachewarden.errors import CachewardenError, NoServiceError
+from cachewarden.logs import AuditFile
+from cachewarden.service.auditing import Audited, Auditor
 from cachewarden.service.house import House
 from cachewarden.settings import load
 
@@ -30,7 +32,10 @@ def open_house(
     check_privilege(files, user=user)
     named = None if files is None else [os.fsencode(file) for file in files]
     settings = load(named, environ=environ, user=user)
-    return House(settings, command, journal or Journal(), clock or SystemClock())
+    journal, clock, file = journal or Journal(), clock or SystemClock(), settings.daemon.audit_file
+    if file is not None:
+        journal = Audited(journal, Auditor(clock, command, AuditFile(file)))
+    return House(settings, command, journal, clock)
 
 
 def check_privilege(files: Sequence[str] | None, *, user: bool) -> None:
