@@ -99,7 +99,7 @@ def test_whose_it_was_when_it_went_counts_and_not_who_has_the_name_now(gone, bas
         assert row["owner"] == uid
 
 
-def test_a_location_that_is_configured_no_more_still_told_to_those_whose_entries_went(gone, warden, socket):
+def test_a_location_configured_no_more_is_still_told_to_those_whose_entries_went(gone, warden, socket):
     del warden.locations["home"]
     with warden.service():
         assert told(ALICE, socket) == ["guest", "of-50001"]
