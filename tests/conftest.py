@@ -1,6 +1,9 @@
 """Fixtures that several test folders use."""
 
 import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -8,6 +11,18 @@ from hypothesis import HealthCheck, settings
 # How fast examples are made says something of the machine's load, and nothing of the code.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
+
+
+@pytest.fixture
+def abyss(tmp_path: Path) -> Iterator[Path]:
+    """A place for trees of thousands of levels.
+
+    pytest removes what tests leave by recursion, at the end of a later session, and that one fails then.
+    """
+    place = tmp_path / "abyss"
+    place.mkdir()
+    yield place
+    subprocess.run(["rm", "-rf", place], check=True)
 
 
 @pytest.fixture

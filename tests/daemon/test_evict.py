@@ -95,8 +95,9 @@ def test_an_origin_that_is_longer_than_a_name_may_be_goes(cache):
 
 
 @pytest.mark.parametrize("depth", [10, 3000])
-def test_a_tree_of_any_depth_goes(cache, depth):
+def test_a_tree_of_any_depth_goes(abyss, depth):
     """3,000 levels: no path reaches the bottom, and a recursive walk would not come back."""
+    cache = Cache(abyss / "cache")
     os.mkdir(cache.path("e"))
     sums, levels = Sums(), [os.open(cache.path("e"), os.O_RDONLY)]
     for _ in range(depth):
@@ -107,7 +108,11 @@ def test_a_tree_of_any_depth_goes(cache, depth):
         os.close(level)
     first = os.lstat(cache.path("e"))
     victim = Victim(b"e", (b"e",), first.st_dev, first.st_ino, 0, 0, sums.newest_ns)
-    assert cache.evict(victim) == Removed(0, depth + 1)
+    for _ in range(20):  # a service that another test started looks up which directories were made here
+        outcome = cache.evict(victim)
+        if not isinstance(outcome, Spared):
+            break
+    assert outcome == Removed(0, depth + 1)
     assert not cache.has("e")
 
 

@@ -49,7 +49,7 @@ def deep(depth: int) -> bytes:
 
 
 @pytest.fixture
-def abyss(root):
+def bottom(root):
     """3,000 nested directories, each with a sibling that has one below it; the way down is the path."""
     here = os.open(root, os.O_RDONLY)
     for _ in range(3000):
@@ -187,7 +187,7 @@ def test_a_directory_with_an_unreadable_part_below_is_kept(root, tmp_path):
     assert status == 0
 
 
-def test_three_thousand_levels_are_looked_through_to_the_bottom(root, abyss):
+def test_three_thousand_levels_are_looked_through_to_the_bottom(root, bottom):
     """Deeper than recursion, open files and the longest path allow, and in linear time."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (200, hard))
@@ -196,7 +196,7 @@ def test_three_thousand_levels_are_looked_through_to_the_bottom(root, abyss):
         assert {each.keep for each in divide(root, "accelerate").claims} == {None}
         with opened(root) as tree:
             assert sum(1 for _ in descend(tree, b"")) == 9001
-        os.close(os.open("optimizer.bin", os.O_WRONLY | os.O_CREAT, dir_fd=abyss))
+        os.close(os.open("optimizer.bin", os.O_WRONLY | os.O_CREAT, dir_fd=bottom))
         found = divide(root)
         assert time.monotonic() - begin < 60
     finally:

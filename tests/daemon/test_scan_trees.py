@@ -46,12 +46,11 @@ def descend(root: bytes, levels: int, *, aside: bool = False) -> None:
 
 
 @pytest.fixture
-def deep_root(tmp_path):
-    """A directory that is removed by descriptor, as pytest's own removal recurses too deep."""
-    root = tmp_path / "deep" / "root"
+def deep_root(abyss):
+    """A directory with an entry `e`, for trees of any depth."""
+    root = abyss / "root"
     (root / "e").mkdir(parents=True)
-    yield root
-    subprocess.run(["rm", "-rf", root.parent], check=True)
+    return root
 
 
 @pytest.mark.parametrize("aside", [False, True])
