@@ -267,6 +267,33 @@ def test_a_line_that_was_cut_off_does_not_spoil_the_next(tmp_path):
     assert path.read_text().splitlines() == ['{"n": 1}', '{"n": ', '{"n": 3}']
 
 
+def test_records_that_found_no_room_are_counted_where_the_next_one_is(tmp_path):
+    audit = AuditFile(os.fsencode(tmp_path / "folder" / "audit"))
+    assert [audit.write({"time": str(n), "n": n}) is None for n in range(3)] == [False] * 3
+    (tmp_path / "folder").mkdir()
+    assert [audit.write({"time": str(n), "n": n}) for n in (3, 4)] == [None, None]
+    records = [json.loads(line) for line in (tmp_path / "folder" / "audit").read_text().splitlines()]
+    assert records == [
+        {"time": "3", "event": "lost", "records": 3},
+        {"time": "3", "n": 3},
+        {"time": "4", "n": 4},
+    ]
+
+
+def test_records_of_many_threads_are_whole_lines(tmp_path):
+    audit = AuditFile(os.fsencode(tmp_path / "audit"))
+    threads = [
+        threading.Thread(target=lambda: [audit.write({"pad": "x" * 5000}) for _ in range(50)])
+        for _ in range(6)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    lines = (tmp_path / "audit").read_text().splitlines()
+    assert [len(json.loads(line)["pad"]) for line in lines] == [5000] * 300
+
+
 @pytest.mark.parametrize("path", [b"/nowhere/audit", b"/tmp", b"/dev/full"])
 def test_an_audit_file_that_cannot_be_written_is_a_sentence_and_no_error(path):
     problem = AuditFile(path).write({"n": 1})
@@ -289,6 +316,25 @@ def test_a_state_is_said_when_it_changes_and_not_again():
     assert not changes.once("k")
     changes.forget("k")
     assert changes.once("k")
+
+
+def test_what_was_seen_a_moment_ago_is_no_news_however_long_it_lasts():
+    changes = Changes()
+    assert changes.news("a", 100, 10)
+    assert [changes.news("a", now, 10) for now in range(101, 200, 9)] == [False] * 11
+    assert not changes.news("a", 191 + 9, 10)
+    assert changes.news("a", 210, 10)
+    assert changes.news("b", 201, 10)
+
+
+def test_what_is_remembered_is_bounded_and_the_oldest_is_forgotten_first():
+    changes = Changes()
+    for number in range(60_000):
+        changes.once(number)
+        changes.once("asked for all the time")
+    assert not changes.once("asked for all the time")
+    assert not changes.once(59_999)
+    assert changes.once(0)
 
 
 def test_a_stream_that_was_closed_is_not_taken_for_what_opened_after_it(tmp_path):

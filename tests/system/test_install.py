@@ -46,6 +46,7 @@ def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(
             f"{SHARE}/cachewarden/config.schema.json",
             f"{SHARE}/cachewarden/prometheus/alerts.yml",
             f"{SHARE}/cachewarden/dashboards/fleet.json",
+            f"{SHARE}/cachewarden/logrotate.conf",
             "/usr/local/lib/tmpfiles.d/cachewarden.conf",
             "/etc/systemd/system/cachewarden.service",
             "/etc/systemd/system/multi-user.target.wants/cachewarden.service",
