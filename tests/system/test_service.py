@@ -1,6 +1,5 @@
 """`cachewarden run` as a process: starting, noticing, reloading, leaving, and what it tells systemd."""
 
-import ctypes
 import itertools
 import os
 import signal
@@ -15,17 +14,6 @@ import pytest
 from tests.system.command import PROGRAM, environment
 
 MIB = 1 << 20
-_HANG = """
-import ctypes, os, sys, time
-fd = os.open("/dev/fuse", os.O_RDWR)
-libc = ctypes.CDLL(None, use_errno=True)
-options = b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fd
-assert libc.mount(b"hang", os.fsencode(sys.argv[1]), b"fuse.hang", 0, options) == 0
-print("mounted", flush=True)
-time.sleep(120)
-"""
-
-
 _MAKE = """
 import os, sys, time
 path, size, days = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
@@ -321,42 +309,6 @@ def test_a_main_loop_that_stands_still_sends_no_sign_of_life(warden, tmp_path):
         assert len(manager.times("WATCHDOG=1")) == before
         child.send_signal(signal.SIGCONT)
         until(lambda: len(manager.times("WATCHDOG=1")) > before)
-
-
-def test_a_mount_that_never_answers_silences_only_itself(needs_root, warden, root, tmp_path):
-    hang = tmp_path / "hang"
-    hang.mkdir()
-    make(root, "old", days=30)
-    warden.location("hang", str(hang))
-    warden.policy |= {"evict_all": True}
-    warden.daemon |= {"interval": "1s"}
-    holder = subprocess.Popen([sys.executable, "-c", _HANG, str(hang)], stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout.readline() == "mounted\n"
-        with warden.service() as service:
-            until(lambda: os.listdir(root) == [])
-            for _ in range(20):
-                begun = time.monotonic()
-                metrics = service.metrics()
-                assert time.monotonic() - begun < 1
-            assert metrics[f'cachewarden_location_available{{location="cache",path="{root}"}}'] == 1
-            assert metrics.get(f'cachewarden_location_available{{location="hang",path="{hang}"}}', 0) == 0
-            make(root, "again")
-            until(lambda: os.listdir(root) == [])
-            threads = len(os.listdir(f"/proc/{service.child.pid}/task"))
-            descriptors = len(os.listdir(f"/proc/{service.child.pid}/fd"))
-            time.sleep(12)
-            assert len(os.listdir(f"/proc/{service.child.pid}/task")) <= threads + 1
-            # A pass that is under way has a dozen of its own; one lost at each of 12 would be more.
-            assert len(os.listdir(f"/proc/{service.child.pid}/fd")) <= descriptors + 11
-            begun = time.monotonic()
-            assert service.stop() == 0
-            assert time.monotonic() - begun < 10
-    finally:
-        holder.kill()
-        holder.wait()
-        holder.stdout.close()
-        ctypes.CDLL(None).umount2(os.fsencode(hang), 2)  # MNT_DETACH: a plain one waits for an answer
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
