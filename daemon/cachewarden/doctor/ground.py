@@ -53,7 +53,7 @@ def _opens(root_fd: int, mount: Mount) -> Finding:
         with Group(Kind()) as group:
             form = establish(group, root_fd, mount)
     except OSError as error:
-        return weaker("opens", f"no mark: {named(error.errno)}. {Form.SAMPLES.sentence}", "run as root")
+        return weaker("opens", f"no mark: {named(error.errno)}; {Form.SAMPLES.sentence}", "run as root")
     if form is Form.FILESYSTEM:
         return good("opens", form.sentence)
     if form is Form.DIRECTORIES:
@@ -82,11 +82,9 @@ def _atime(mount: Mount) -> Finding:
     if mode == "noatime":
         return weaker(
             "last use",
-            "access times are not kept: without a running service last use is the last write",
+            "access times are not kept: what was not seen to be opened was last used when it was last written",
             "run the service, which sees opens; mount with relatime; or set `learn` and `min_idle`",
         )
     if mode == "relatime":
-        return good(
-            "last use", "access times are right to the day (relatime), opens that the service sees exactly"
-        )
+        return good("last use", "access times are right to the day (relatime); opens that are seen, exactly")
     return good("last use", "access times are exact")
