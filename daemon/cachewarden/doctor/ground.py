@@ -82,7 +82,7 @@ def _atime(mount: Mount) -> Finding:
     if mode == "noatime":
         return weaker(
             "last use",
-            "access times are not kept: what was not seen to be opened was last used when it was last written",
+            "access times are not kept: last use is the last open that was seen, else the last write",
             "run the service, which sees opens; mount with relatime; or set `learn` and `min_idle`",
         )
     if mode == "relatime":
