@@ -141,6 +141,30 @@ def test_as_root_the_caches_of_all_users_are_found_and_become_one_glob(machine, 
     assert contents(machine.base) == before
 
 
+def test_a_proposal_is_turned_on_by_the_command_that_it_names(machine, none, tmp_path):
+    """In that file, whose comments stay."""
+    machine.hub("alice")
+    file = str(tmp_path / "proposal.toml")
+    said = machine(*none, "discover", "-o", file).out
+    named = re.search(rf"cachewarden --config {file} enforce (\S+)", said)[1]
+    assert named in said.partition("PROPOSED AS")[2]
+    assert "huggingface-hub" in said
+    before = Path(file).read_text()
+    mine = str(tmp_path / "mine.toml")
+    write(
+        mine,
+        f'[daemon]\nstate_dir = "{tmp_path}/state"\nruntime_dir = "{tmp_path}/run"\nhttp = ""\n'
+        '[locations.huggingface-hub]\nmax_idle = "1d"\nkeep_newest = 0\nignore_ctime = true\n',
+    )
+    files = ("--config", mine, "--config", file)
+    turned = machine(*files, "enforce", "huggingface-hub", "--yes")
+    assert turned.status == 0, turned.err
+    at = before.index("enforce = false", before.index("[locations.huggingface-hub]"))
+    assert Path(file).read_text() == before[:at] + "enforce = true" + before[at + len("enforce = false") :]
+    (planned,) = machine(*files, "plan", "--location", "huggingface-hub", "--json").json["locations"]
+    assert [each["entry"] for each in planned["would_evict"]] == ["models--o--m"]
+
+
 def test_figures_are_those_of_a_pass(machine, none):
     hub = machine.hub("alice", mebibytes=3)
     place = machine.places(*none)["/home/alice/.cache/huggingface/hub"]

@@ -11,6 +11,7 @@ import pytest
 from tests.system.command import PROGRAM, Run, Warden, environment, free_port, running
 from tests.system.report_only import left, over_its_limit, text
 from tests.system.trees import age, fill, wait_until
+from tests.system.users import User, ground
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "commands.md"
 
@@ -175,6 +176,24 @@ def test_a_service_that_reads_something_else_is_found_out(warden, root):
     assert run.status == 1
     assert "does not see it so for cache: it reads other files, or has other variables" in run.out
     assert len(left(root)) == 6
+
+
+def test_a_service_that_may_not_be_told_is_found_out(needs_root):
+    """Somebody else's, under the same runtime directory."""
+    with ground() as base:
+        user = User(50001)
+        warden = over_its_limit(Warden(f"{base}/warden"), f"{base}/root")
+        warden.location("cache", f"{base}/root")
+        with warden.service() as service:
+            os.chown(warden.base, user.uid, user.uid)
+            os.chown(warden.file, user.uid, user.uid)
+            done = user.command("--config", warden.file, "enforce", "--off", "cache")
+        assert done.returncode == 1
+        assert (
+            f"The service (pid {service.child.pid}) could not take it up: failed: it cannot be told"
+            in done.stdout
+        )
+        assert "enforce = false" in text(warden)
 
 
 def test_programs_get_one_document_whose_fields_are_documented(warden, root):

@@ -45,9 +45,13 @@ class Reloaded:
 def reload_service(runtime_dir: bytes, clock: Clock) -> Reloaded | None:
     """Tell the service of this runtime directory to reload; None: none runs.
 
-    Whoever else tells it at the same time gets the same answer. Raises OSError: it is not ours to tell.
+    Whoever else tells it at the same time gets the same answer. One that is not ours to tell has failed.
     """
-    before = signal_service(runtime_dir, signal.SIGHUP)
+    try:
+        before = signal_service(runtime_dir, signal.SIGHUP)
+    except OSError as error:
+        found = read_service_state(runtime_dir)
+        return Reloaded(found.pid, f"failed: it cannot be told: {error.strerror}") if found else None
     if before is None:
         return None
     end_ns = clock.monotonic_ns() + _PATIENCE_NS
