@@ -199,8 +199,8 @@ def test_a_tree_of_3000_levels_is_put_back_whole_and_goes_whole(abyss, room):
         os.link("deepest", "more", src_dir_fd=fd, dst_dir_fd=fd)
         linked.append("more")
 
-    # On a machine that tests keep busy, what takes longer than a second is given up or put back, and a service
-    # that another test started looks up, for a moment, which directories were made here.
+    # On a machine that tests keep busy, what takes longer than a second is given up or put back; and a
+    # service that another test started looks up, for a moment, which directories were made here.
     for _ in range(20):
         outcome = cache.evict(deep_victim(cache), room=room, at=at_step("moved", link))
         if linked:

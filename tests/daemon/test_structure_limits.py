@@ -9,6 +9,7 @@ import pytest
 from tests.daemon.opening import until
 from tests.daemon.structuring import KEY, Site, by_others, fill, seeing
 
+from cachewarden.openers.silence import root_above
 from cachewarden.watch.structure.books import Known, Place
 from cachewarden.watch.structure.places import MANY
 
@@ -201,3 +202,31 @@ def test_what_is_remembered_of_directories_is_bounded():
         known.is_outside(b"%d" % number)
         known.is_inside(b"%d" % number, ("k",))
     assert max(len(known.outside), len(known.busy), len(known.inside)) <= 20_000
+
+
+def test_a_chain_of_directories_is_climbed_once_and_not_from_each_of_them(tmp_path):
+    """What is known of one on the way holds for all below it: thousands of levels cost what they are."""
+
+    def climbed(path, passed):
+        fd = os.open(path, os.O_PATH)
+        try:
+            return root_above(fd, {inode(tmp_path / "cache")}, passed)
+        finally:
+            os.close(fd)
+
+    def inode(path):
+        found = os.stat(path)
+        return found.st_dev, found.st_ino
+
+    (tmp_path / "cache/a/b/c").mkdir(parents=True)
+    (tmp_path / "outside/d/e").mkdir(parents=True)
+    passed = {}
+    assert climbed(tmp_path / "cache/a/b/c", passed) == inode(tmp_path / "cache")
+    assert climbed(tmp_path / "outside/d", passed) is None
+    known = {inode(tmp_path / "cache" / each): inode(tmp_path / "cache") for each in ("a", "a/b", "a/b/c")}
+    assert {each: passed[each] for each in known} == known
+    assert passed[inode(tmp_path / "outside")] is None
+    # Only somebody who stops there believes it.
+    passed[inode(tmp_path / "outside/d")] = inode(tmp_path / "cache")
+    assert climbed(tmp_path / "outside/d/e", passed) == inode(tmp_path / "cache")
+    assert climbed(tmp_path / "outside/d/e", {}) is None

@@ -6,7 +6,7 @@ only when none of its parents is a location.
 
 import errno
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, MutableMapping
 from contextlib import suppress
 
 from cachewarden.kernel.fanotify import ON_CHILD, OPEN, Group
@@ -43,13 +43,28 @@ def silence(
     return silent
 
 
-def root_above(fd: int, roots: Collection[Inode]) -> Inode | None:
+def root_above(
+    fd: int, roots: Collection[Inode], passed: MutableMapping[Inode, Inode | None] | None = None
+) -> Inode | None:
     """Which of `roots` a directory is or lies in: the innermost, or None. By identity, whatever the paths.
+
+    `passed` keeps the answers of all directories on the way, for further questions of the same moment that
+    come through the same mount: whoever makes a chain of thousands of directories would have us climb it from
+    each of them.
 
     Raises OSError: FileNotFoundError where the mount of `fd` shows only a part of its filesystem, and the
     directory lies in another. Beyond 4096 levels it is OSError, too (ELOOP).
     """
-    return next((inode for inode in _lineage(fd) if inode in roots), None)
+    passed = {} if passed is None else passed
+    way: list[Inode] = []
+    found: Inode | None = None
+    for inode in _lineage(fd):
+        if inode in roots or inode in passed:
+            found = inode if inode in roots else passed[inode]
+            break
+        way.append(inode)
+    passed.update(dict.fromkeys(way, found))
+    return found
 
 
 def _lineage(fd: int) -> Iterator[Inode]:

@@ -84,6 +84,7 @@ class Anchors:
     def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = places
         self._fds: dict[int, int] | None = None
+        self._passed: dict[int, dict[Inode, Inode | None]] = {}
         self.missing: set[str] = set()
 
     def fds(self) -> list[int]:
@@ -96,6 +97,14 @@ class Anchors:
                 except OSError:
                     self.missing.add(key)
         return list(self._fds.values())
+
+    def passed(self, fd: int) -> dict[Inode, Inode | None]:
+        """What was found out through one of `fds`: which root the directories lie in; see `root_above`.
+
+        For as long as these descriptors are open: whatever is moved meanwhile is reported by itself, with all
+        that lies in it.
+        """
+        return self._passed.setdefault(fd, {})
 
     def _open(self, place: Place) -> None:
         assert self._fds is not None

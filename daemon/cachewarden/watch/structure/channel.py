@@ -220,7 +220,8 @@ class Channel:
             return tuple(key for key in keys if key in places)
         if handle not in self._known.outside:
             roots = {place.root for place in places.values()}
-            found = {root for fd in anchors.fds() if (root := _root_of(fd, handle, roots)) is not None}
+            asked = (_root_of(fd, handle, roots, anchors.passed(fd)) for fd in anchors.fds())
+            found = {root for root in asked if root is not None}
             if found:
                 keys = tuple(key for key, place in places.items() if place.root in found)
                 self._known.is_inside(handle, keys)
@@ -264,13 +265,15 @@ class Channel:
         return notices
 
 
-def _root_of(mount_fd: int, handle: bytes, roots: Collection[Inode]) -> Inode | None:
+def _root_of(
+    mount_fd: int, handle: bytes, roots: Collection[Inode], passed: dict[Inode, Inode | None]
+) -> Inode | None:
     """The root above a directory, as far as the mount of `mount_fd` shows it. Raises OSError."""
     fd = open_if_there(mount_fd, handle)
     if fd is None:
         return None
     try:
-        return root_above(fd, roots)
+        return root_above(fd, roots, passed)
     except FileNotFoundError:
         return None
     finally:
