@@ -2,6 +2,7 @@
 
 import json
 import os
+import pwd
 import subprocess
 import sys
 import time
@@ -40,6 +41,20 @@ old = time.time() - days * 86400
 for number in range(files):
     os.utime(f"{path}/{number}", (old, old))
 os.utime(path, (old, old))
+"""
+
+# Stops one thread of a process and no other; the watchdog's signal ends it all the same (ptrace(2)).
+STALL = """
+import ctypes, os, sys
+SEIZE, INTERRUPT, WALL = 0x4206, 0x4207, 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+thread = int(sys.argv[1])
+for request in (SEIZE, INTERRUPT):
+    assert libc.ptrace(request, thread, None, None) == 0, os.strerror(ctypes.get_errno())
+os.waitpid(thread, WALL)
+print("stalled", flush=True)
+os.waitpid(thread, WALL)  # it dies for its parent only when it did for us
 """
 
 HANG = """
@@ -98,6 +113,23 @@ def drop_in(*lines: str) -> None:
     """Change the unit until `clean` is called."""
     write(DROP_IN, "\n".join(["[Service]", *lines, ""]))
     run("systemctl", "daemon-reload")
+
+
+def person(name: str, home: str) -> list[str]:
+    """Make a user whose service manager runs; how a command is begun as that user."""
+    run("useradd", "--create-home", "--home-dir", home, name)
+    uid = pwd.getpwnam(name).pw_uid
+    run("loginctl", "enable-linger", name)
+    run("systemctl", "start", f"user@{uid}.service")
+    return ["runuser", "-u", name, "--", "env", f"XDG_RUNTIME_DIR=/run/user/{uid}", f"HOME={home}"]
+
+
+def users_pid(as_user: list[str]) -> int:
+    """The main process of a user's service, which has to be running."""
+    lines = run(*as_user, "systemctl", "--user", "show", UNIT, "-pActiveState", "-pMainPID").stdout.split()
+    found = dict(line.split("=", 1) for line in lines)
+    assert found["ActiveState"] == "active", found
+    return int(found["MainPID"])
 
 
 def carry_out(checks: Sequence[Callable[[], None]], before: Callable[[], None] = lambda: None) -> None:
