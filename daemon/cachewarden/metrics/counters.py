@@ -2,7 +2,7 @@
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from cachewarden.metrics.gauges import where
 from cachewarden.metrics.text import escape, family
@@ -50,10 +50,11 @@ class Counters:
         with self._lock:
             self._of_service[name] += 1
 
-    def forget(self, location: Location) -> None:
-        """Drop the counts of a location that is no longer configured."""
+    def retain(self, known: Collection[Location]) -> None:
+        """Drop the counts of all other locations."""
         with self._lock:
-            self._of_locations.pop(location, None)
+            for gone in self._of_locations.keys() - set(known):
+                del self._of_locations[gone]
 
     def lines(self, known: Iterable[Location]) -> Iterator[str]:
         """All lines of all counters, for the locations of the snapshot.

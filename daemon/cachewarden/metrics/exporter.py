@@ -1,7 +1,7 @@
 """The metrics page, and the methods by which the service counts. Safe to call from any thread."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from prometheus_client import CollectorRegistry, Histogram, disable_created_metrics, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -82,6 +82,6 @@ class Metrics:
         """The kernel dropped events."""
         self._counters.add_to_service("watch_overflows")
 
-    def forget(self, location: str, path: bytes) -> None:
-        """Drop the counters of a location that is no longer configured."""
-        self._counters.forget((location, path))
+    def retain(self, known: Collection[tuple[str, bytes]]) -> None:
+        """Drop the counters of all other locations: they are no longer there to be counted for."""
+        self._counters.retain(known)

@@ -67,6 +67,7 @@ class Figures:
             self._specs = (*((spec, True) for spec in there), *((spec, False) for spec in missing))
             keys = {spec.key for spec, _ in self._specs}
             self._known = {key: known for key, known in self._known.items() if key in keys}
+            self._recalled = {key: totals for key, totals in self._recalled.items() if key in keys}
             for spec in missing:
                 if spec.key in self._known and not spec.must_be_mount:
                     self._known[spec.key] = _absent(self._known[spec.key])

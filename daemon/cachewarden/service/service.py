@@ -186,6 +186,7 @@ class Service:
         self._looked_ns = self._clock.monotonic_ns()
         land = self._territory = self._lookout.look(wait_seconds)
         self._figures.set_locations(land.locations, land.missing)
+        self._metrics.retain([(each.name, each.path) for each in (*land.locations, *land.missing)])
         self._dispatcher.take(land)
         for each in land.refused:
             if self._said.changed(("refused", each.name, each.path), each.reason):
