@@ -169,7 +169,7 @@ def test_a_clock_behind_the_last_pass_is_noticed_and_nothing_is_remembered(own):
     fill(own, b"a", passed_ns=NOW + 3 * DAY)
     found = timed(own)["time on record"]
     assert found.grade is Grade.WEAKER
-    assert "behind the last pass" in found.means
+    assert "the clock is 2 d 23 h behind the last pass" in found.means
     assert "wait for one interval (5 m)" in found.advice
     assert not os.path.exists(own.runtime_dir)
 
