@@ -16,13 +16,18 @@ from tests.system.booted import (
     CONFIGURATION,
     UNIT,
     carry_out,
+    clean,
+    drop_in,
     entries,
     log,
     make,
+    person,
     pid,
     run,
     show,
+    start,
     until,
+    users_pid,
     write,
 )
 
@@ -39,7 +44,11 @@ os.rename(cache + b"/" + entry, cache + b"/.cachewarden-trash/" + name)
 # Where packages put and leave things. Not all of /var/lib: other services of the machine write there, too.
 PLACES = ("/etc", "/usr", "/opt", "/root", "/var/lib/systemd/deb-systemd-helper-enabled")
 
+OLDER = "/older.deb"
+GONE = "/usr/lib/cachewarden/of-an-older-version"
+
 before: set[str] = set()
+as_user: list[str] = []
 
 
 def files() -> set[str]:
@@ -62,24 +71,58 @@ def is_in(active: str, enabled: str) -> None:
     assert found == {"ActiveState": active, "UnitFileState": enabled}, f"{found}\n{log()[-3000:]}"
 
 
-def install() -> None:
+def install(package: str = PACKAGE) -> None:
     """As apt does: nobody to ask."""
-    run("dpkg", "--force-confold", "-i", PACKAGE)
+    run("dpkg", "--force-confdef", "--force-confold", "-i", package)
+
+
+def version() -> str:
+    return run("dpkg-query", "-W", "-f", "${Version}", "cachewarden").stdout
+
+
+def older() -> str:
+    """The package as an earlier version: another configuration, and a file that is no more."""
+    if not os.path.exists(OLDER):
+        run("dpkg-deb", "-R", PACKAGE, "/older")
+        control = Path("/older/DEBIAN/control")
+        text = control.read_text(encoding="utf-8")
+        (line,) = [each for each in text.splitlines() if each.startswith("Version: ")]
+        control.write_text(text.replace(line, f"{line}~older"), encoding="utf-8")
+        with open(f"/older{CONFIG}", "a", encoding="utf-8") as file:
+            file.write("# Once there was this line.\n")
+        write(f"/older{GONE}", "")
+        run("dpkg-deb", "-Zgzip", "-z1", "-b", "/older", OLDER)
+        run("rm", "-r", "/older")
+    return OLDER
 
 
 def a_wrong_configuration_that_was_there_before_stays_and_nothing_is_started() -> None:
+    as_user.extend(person("person", "/home/person"))
     before.update(files())
     wrong = CONFIGURATION.replace("4MiB", "4Mib")
     write(CONFIG, wrong)
     install()
     is_in("inactive", "disabled")
     assert Path(CONFIG).read_text(encoding="utf-8") == wrong
+    write(CONFIG, CONFIGURATION)  # mended, and enabled as the package said
+    run("systemctl", "enable", "--now", UNIT)
+    is_in("active", "enabled")
+    run("dpkg", "--purge", "cachewarden")
+    nothing_is_left()
+
+
+def an_upgrade_renews_a_configuration_that_nobody_edited() -> None:
+    install(older())
+    assert "Once" in Path(CONFIG).read_text(encoding="utf-8")
+    install()
+    example = Path("/usr/share/doc/cachewarden/examples/config.toml").read_text(encoding="utf-8")
+    assert Path(CONFIG).read_text(encoding="utf-8") == example
     run("dpkg", "--purge", "cachewarden")
     nothing_is_left()
 
 
 def it_installs_without_network_and_starts() -> None:
-    install()
+    install(older())
     is_in("active", "enabled")
     assert run("cachewarden", "--version").stdout.strip()
     assert json.loads(run("cachewarden", "status", "--json").stdout)["locations"] == []
@@ -114,16 +157,49 @@ def it_evicts_and_its_helpers_find_the_code() -> None:
     assert "in a mount namespace of its own are seen" in " ".join(said.split()), said
 
 
-def an_upgrade_restarts_it_and_keeps_what_the_kernel_kept() -> None:
+def a_user_starts_one_too() -> None:
+    write("/home/person/.config/cachewarden/config.toml", "[daemon]\n")
+    run("chown", "-R", "person", "/home/person")
+    run(*as_user, "systemctl", "--user", "start", UNIT)
+    assert users_pid(as_user) > 0
+
+
+def an_upgrade_restarts_it_also_for_users_and_keeps_edits_and_what_the_kernel_kept() -> None:
     first, kept = pid(), int(show("NFileDescriptorStore")["NFileDescriptorStore"])
+    users, was = users_pid(as_user), version()
     assert kept > 0
+    assert os.path.exists(GONE)
     install()
+    assert version() == was.removesuffix("~older") != was
+    assert not os.path.exists(GONE)
     is_in("active", "enabled")
     assert pid() != first
+    assert users_pid(as_user) != users
     assert int(show("NFileDescriptorStore")["NFileDescriptorStore"]) == kept
     # What the store gave back is announced, sd_listen_fds(3); a stop would have emptied it.
     assert f"LISTEN_FDS={kept}\0".encode() in Path(f"/proc/{pid()}/environ").read_bytes()
     assert Path(CONFIG).read_text(encoding="utf-8") == CONFIGURATION
+
+
+def nothing_is_evicted_where_the_unit_hides_home_directories() -> None:
+    os.makedirs("/home/cache")
+    beside = '[locations.homes]\npath = "/home/cache"\npolicy = "small"\n'
+    for line in ("ProtectHome=yes", "ProtectHome=tmpfs"):
+        clean(CONFIGURATION + beside)
+        drop_in(line)
+        start()
+        make("a", size=3 << 20, days=3)
+        make("b", size=3 << 20, days=1)
+        why = "/home/cache is hidden from the service"
+        until(lambda: "nothing is evicted" in show("StatusText")["StatusText"])
+        assert why in show("StatusText")["StatusText"], show("StatusText")
+        assert f"Nothing is evicted: {why}" in run("cachewarden", "status").stdout
+        until(lambda: "not_enforced" in log())  # a pass saw that both are over the limit
+        assert entries() == {"a", "b"}, line
+    clean(CONFIGURATION)
+    os.rmdir("/home/cache")
+    start()
+    make("new", size=3 << 20, days=1)
 
 
 def an_upgrade_leaves_stopped_what_was_stopped_and_disabled_what_was_disabled() -> None:
@@ -140,7 +216,10 @@ def removing_it_puts_back_what_is_whole_and_empties_the_rest_of_the_trash() -> N
     for entry, state in (("whole", "m"), ("torn", "p")):
         run(PYTHON, "-I", "-c", PLANT, CACHE, entry, state)
     assert entries() == {"new"}
+    assert users_pid(as_user) > 0
     run("dpkg", "--remove", "cachewarden")
+    said = run(*as_user, "systemctl", "--user", "show", UNIT, "-pMainPID", "-pLoadState").stdout.split()
+    assert said == ["MainPID=0", "LoadState=not-found"], said
     assert entries() == {"new", "whole"}, os.listdir(CACHE)
     assert not os.path.exists(f"{CACHE}/.cachewarden-trash")
     assert os.path.exists(CONFIG)
@@ -158,10 +237,13 @@ def purging_it_leaves_nothing_but_the_caches() -> None:
 
 CHECKS = (
     a_wrong_configuration_that_was_there_before_stays_and_nothing_is_started,
+    an_upgrade_renews_a_configuration_that_nobody_edited,
     it_installs_without_network_and_starts,
     what_goes_beside_the_command_is_found,
     it_evicts_and_its_helpers_find_the_code,
-    an_upgrade_restarts_it_and_keeps_what_the_kernel_kept,
+    a_user_starts_one_too,
+    an_upgrade_restarts_it_also_for_users_and_keeps_edits_and_what_the_kernel_kept,
+    nothing_is_evicted_where_the_unit_hides_home_directories,
     an_upgrade_leaves_stopped_what_was_stopped_and_disabled_what_was_disabled,
     removing_it_puts_back_what_is_whole_and_empties_the_rest_of_the_trash,
     purging_it_leaves_nothing_but_the_caches,

@@ -22,7 +22,7 @@ Description=Look at cachewarden from inside
 After=multi-user.target
 [Service]
 Type=oneshot
-TimeoutStartSec=280
+TimeoutStartSec={seconds}
 ExecStart={program}
 ExecStopPost=systemctl poweroff --no-block
 """
@@ -56,9 +56,9 @@ class Machine:
         file.write_text(content)
         file.chmod(mode)
 
-    def boot(self, program: str, seconds: float = 290) -> dict:
+    def boot(self, program: str, seconds: int = 600) -> dict:
         """Boot, run `program`, which writes /report.json, and power off; the report."""
-        self.write("/etc/systemd/system/inside.service", _UNIT.format(program=program))
+        self.write("/etc/systemd/system/inside.service", _UNIT.format(program=program, seconds=seconds - 10))
         wants = self.root / "etc/systemd/system/multi-user.target.wants"
         wants.mkdir(exist_ok=True)
         link = wants / "inside.service"

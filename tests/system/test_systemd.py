@@ -7,7 +7,7 @@ from tests.system.booted_checks import CHECKS
 from tests.system.machine import machine
 
 # One machine for all of them: it takes half a minute to install and boot.
-pytestmark = [pytest.mark.root, pytest.mark.xdist_group("systemd"), pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("systemd"), pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
