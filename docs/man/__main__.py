@@ -22,6 +22,15 @@ _PAGES = {
 }
 
 
+def _with_headings(text: str) -> str:
+    """The headings that a man page has and a page of the reference does without: man-pages(7)."""
+    title, _, rest = text.partition("\n\n")
+    if not rest.startswith("```"):
+        return f"{title}\n\n## Description\n\n{rest}"
+    usage, fence, rest = rest.partition("\n```\n")
+    return f"{title}\n\n## Synopsis\n\n{usage}{fence}\n## Description\n{rest}"
+
+
 def main() -> int:
     """1 when `--check` finds a page that is not what the reference makes."""
     parser = argparse.ArgumentParser(prog="python -m docs.man", description=__doc__)
@@ -30,7 +39,9 @@ def main() -> int:
     stale = 0
     for file, (source, name, more) in _PAGES.items():
         title, _, section = file.rpartition(".")
-        text = page(title.upper(), int(section), name, (_REFERENCE / source).read_text() + more)
+        text = page(
+            title.upper(), int(section), name, _with_headings((_REFERENCE / source).read_text()) + more
+        )
         path = _HERE / file
         if check and (not path.exists() or path.read_text() != text):
             print(f"docs/man/{file} is not what the reference makes: run make docs", file=sys.stderr)

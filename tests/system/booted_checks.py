@@ -104,11 +104,16 @@ def a_good_reload_is_taken_up_and_a_broken_one_is_not() -> None:
     write(CONFIG, CONFIGURATION.replace("4MiB", "4Mib"))
     run("systemctl", "reload", UNIT)
     until(lambda: "the old one stays in force" in log())
+    until(lambda: "the one before is in force" in show("StatusText")["StatusText"])
+    told = run("cachewarden", "status", check=False)
+    assert told.returncode == 2, told
+    assert told.stderr.endswith("the service runs on under the configuration that it read before\n"), told
     make("b", size=3 * MIB, days=1)
     until(lambda: "a" not in entries())  # by the old limit of 4 MiB
     write(CONFIG, CONFIGURATION.replace("4MiB", "40MiB").replace("3MiB", "30MiB"))
     run("systemctl", "reload", UNIT)
     until(lambda: "configuration read again" in log())
+    until(lambda: show("StatusText")["StatusText"] == "1 location")
     make("c", size=9 * MIB)
     time.sleep(2)
     assert {"b", "c"} <= entries(), entries()

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from cachewarden.clock import Clock, SystemClock
 from cachewarden.enforce.journal import Journal
-from cachewarden.errors import CachewardenError, NoServiceError
+from cachewarden.errors import CachewardenError, ConfigurationError, NoServiceError
+from cachewarden.ledger import read_service_state
 from cachewarden.logs import AuditFile
 from cachewarden.service.auditing import Audited, Auditor
 from cachewarden.service.house import House
@@ -31,7 +32,13 @@ def open_house(
     """
     check_privilege(files, user=user)
     named = None if files is None else [os.fsencode(file) for file in files]
-    settings = load(named, environ=environ, user=user)
+    try:
+        settings = load(named, environ=environ, user=user)
+    except ConfigurationError as error:
+        if files is None and not user and read_service_state(_RUNTIME_DIR) is not None:
+            runs_on = "the service runs on under the configuration that it read before"
+            raise ConfigurationError([*error.problems, runs_on]) from error
+        raise
     journal, clock, file = journal or Journal(), clock or SystemClock(), settings.daemon.audit_file
     if file is not None:
         journal = Audited(journal, Auditor(clock, command, AuditFile(file)))

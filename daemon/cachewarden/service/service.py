@@ -234,7 +234,7 @@ class Service:
         self._notify.ready(self._sentence())
 
     def _reloaded(self, how: str, *, successful: bool) -> None:
-        self._voice.reloaded(how)
+        self._voice.reloaded(how, successful=successful)
         self._figures.reloaded(self._clock.wall_ns(), successful=successful)
 
     def _tell(self) -> None:
@@ -248,7 +248,8 @@ class Service:
         return self._blinds + self._lookout.hidden
 
     def _sentence(self) -> str:
-        return sentence(len(self._territory.locations), len(self._dispatcher.silent()), self._blinded())
+        there, silent = len(self._territory.locations), len(self._dispatcher.silent())
+        return sentence(there, silent, self._blinded(), refused=self._voice.refused)
 
     def _content(self) -> Content:
         return Content(
@@ -278,8 +279,7 @@ class Service:
 
     def _on_overflow(self) -> None:
         self._metrics.count_overflow()
-        self._due.set()
-        self._wake.set()
+        self._on_due()
 
     def _leave(self) -> None:
         self._stopping.set()

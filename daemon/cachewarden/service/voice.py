@@ -11,19 +11,25 @@ from cachewarden_policies.policy import SECOND
 _TURN_SECONDS = 1.0
 
 
-def sentence(there: int, silent: int, blinded: Sequence[str]) -> str:
-    """The service's state in one line: how many locations there are, and how many of them do not answer."""
+def sentence(there: int, silent: int, blinded: Sequence[str], *, refused: bool) -> str:
+    """The service's state in one line: how many locations there are, and how many of them do not answer.
+
+    `refused`: the last reload failed, and what is in force is not what stands in the files.
+    """
     if blinded:
-        return f"nothing is evicted: {'; '.join(blinded)}"
-    told = f"{there} locations" if there != 1 else "1 location"
-    return f"{told}, {silent} of them not answering" if silent else told
+        told = f"nothing is evicted: {'; '.join(blinded)}"
+    else:
+        told = f"{there} locations" if there != 1 else "1 location"
+        told += f", {silent} of them not answering" if silent else ""
+    return f"{told}; the configuration was refused, the one before is in force" if refused else told
 
 
 class Voice:
-    """Says only what changed."""
+    """Says only what changed. `refused`: the last reload failed."""
 
     def __init__(self, notifier: Notifier, runtime_dir: bytes, since_ns: int) -> None:
         self.notifier = notifier
+        self.refused = False
         self._reload = ""
         self._reloads = 0
         self._runtime_dir = runtime_dir
@@ -41,10 +47,11 @@ class Voice:
         interval_ns = self.notifier.watchdog_interval_ns
         return _TURN_SECONDS if interval_ns is None else min(_TURN_SECONDS, interval_ns / 2 / SECOND)
 
-    def reloaded(self, how: str) -> None:
+    def reloaded(self, how: str, *, successful: bool) -> None:
         """The configuration was read again, or was not; how that went, for people. `tell` publishes it."""
         self._reload = how
         self._reloads += 1
+        self.refused = not successful
 
     def tell(
         self,
