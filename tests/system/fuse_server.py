@@ -1,8 +1,9 @@
-"""A FUSE filesystem of two read-only entries, as a program: `fuse_server.py MOUNTPOINT [stopped]`.
+"""A FUSE filesystem of two read-only entries, as a program: `fuse_server.py MOUNTPOINT [stopped|SECONDS]`.
 
 It speaks the kernel's protocol itself (linux/fuse.h, 7.31), because then it can be stopped in any moment:
 a stopped server is a mount that does not answer, and a continued one answers what was asked meanwhile. With
-`stopped`, it stops before it has answered anything at all. It prints a line when it is mounted.
+`stopped`, it stops before it has answered anything at all; with a number, it takes so long for each answer.
+It prints a line when it is mounted.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ import signal
 import stat
 import struct
 import sys
+import time
 from collections.abc import Callable
 
 LOOKUP, FORGET, GETATTR, OPEN, STATFS, RELEASE = 1, 2, 3, 14, 17, 18
@@ -97,12 +99,15 @@ def main() -> None:
     if libc.mount(b"hang", os.fsencode(sys.argv[1]), b"fuse.hang", 0, options) != 0:
         raise OSError(ctypes.get_errno(), "mount")
     print("mounted", flush=True)
-    if sys.argv[2:] == ["stopped"]:
+    how = sys.argv[2]
+    if how == "stopped":
         os.kill(os.getpid(), signal.SIGSTOP)
+    delay = 0.0 if how == "stopped" else float(how)
     while True:
         request = os.read(fd, 1 << 20)
         (kind,) = struct.unpack_from("<I", request, 4)
         if kind not in UNANSWERED:
+            time.sleep(delay)
             try:
                 os.write(fd, answer(request))
             except FileNotFoundError:  # whoever asked was killed meanwhile

@@ -31,11 +31,14 @@ class Mount:
 
 
 @contextlib.contextmanager
-def mounted(path: str, *, hanging: bool = False) -> Iterator[Mount]:
-    """A filesystem with two entries of 1 MiB at a directory; `hanging`: it has never answered anything."""
+def mounted(path: str, *, hanging: bool = False, delay: float = 0) -> Iterator[Mount]:
+    """A filesystem with two entries of 1 MiB at a directory.
+
+    `hanging`: it has never answered anything. `delay`: seconds for each answer.
+    """
     if not os.path.exists("/dev/fuse"):
         pytest.skip("needs /dev/fuse: its filesystem hangs")
-    command = [sys.executable, SERVER, path, *(["stopped"] if hanging else [])]
+    command = [sys.executable, SERVER, path, "stopped" if hanging else str(delay)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout is not None

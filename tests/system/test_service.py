@@ -1,17 +1,14 @@
 """`cachewarden run` as a process: starting, noticing, reloading, leaving, and what it tells systemd."""
 
-import itertools
 import os
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import contextmanager
 
 import pytest
-from tests.system.command import PROGRAM, environment
+from tests.system.manager import managed, restarted
 
 MIB = 1 << 20
 _MAKE = """
@@ -172,99 +169,6 @@ def test_commands_work_beside_a_running_service_and_are_seen_by_it(warden, root)
     assert warden("status", "--json").json["service"]["running"] is False
 
 
-class Manager:
-    """Plays the service manager: a notification socket and what arrived on it."""
-
-    def __init__(self, path):
-        self.path = path
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.socket.bind(path)
-        self.heard = []
-        self.fds = []
-        self._thread = threading.Thread(target=self._listen, daemon=True)
-        self._thread.start()
-
-    def _listen(self):
-        while True:
-            try:
-                message, fds, _, _ = socket.recv_fds(self.socket, 4096, 16)
-                self.fds += fds
-                self.heard += [(time.monotonic(), line) for line in message.decode().split("\n")]
-            except OSError:
-                return
-
-    def times(self, line):
-        """When this line arrived."""
-        return [at for at, each in self.heard if each == line]
-
-    def close(self):
-        """Stop listening."""
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-
-
-@contextmanager
-def restarted(warden, base, fds, names):
-    """The service, given descriptors back as a manager does: from 3 on, with their names."""
-    start = (
-        "import fcntl, os, sys\n"
-        "fds, names, command = eval(sys.argv[1]), eval(sys.argv[2]), sys.argv[3:]\n"
-        "held = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in fds]\n"
-        "for place, fd in enumerate(held): os.dup2(fd, 3 + place)\n"
-        "os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS=str(len(fds)))\n"
-        "os.environ.update(LISTEN_FDNAMES=':'.join(names))\n"
-        "os.execv(command[0], command)\n"
-    )
-    command = [PROGRAM, "--config", warden.file, "run"]
-    with open(os.path.join(base, "log2"), "wb") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-c", start, repr(fds), repr(names), *command],
-            env=environment(),
-            pass_fds=fds,
-            stdout=log,
-            stderr=log,
-        )
-    try:
-        yield child
-    finally:
-        child.terminate()
-        child.wait(15)
-
-
-@contextmanager
-def managed(warden, base):
-    """The service with a manager that wants a sign of life within two seconds."""
-    warden.write()
-    manager = Manager(os.path.join(base, "n.sock"))
-    more = {"NOTIFY_SOCKET": manager.path, "WATCHDOG_USEC": "2000000"}
-    with open(os.path.join(base, "log"), "wb") as log:
-        child = subprocess.Popen(
-            [PROGRAM, "--config", warden.file, "run"], env=environment() | more, stdout=log, stderr=log
-        )
-    try:
-        yield manager, child
-    finally:
-        child.kill()
-        child.wait()
-        manager.close()
-
-
-def test_the_manager_hears_ready_once_signs_of_life_reloading_and_stopping(warden, tmp_path):
-    with managed(warden, str(tmp_path)) as (manager, child):
-        until(lambda: manager.times("READY=1"))
-        time.sleep(2.5)
-        assert len(manager.times("READY=1")) == 1
-        pings = manager.times("WATCHDOG=1")
-        assert len(pings) >= 2
-        assert max(b - a for a, b in itertools.pairwise(pings)) <= 1.2
-        child.send_signal(signal.SIGHUP)
-        until(lambda: manager.times("RELOADING=1"))
-        until(lambda: len(manager.times("READY=1")) == 2)
-        child.terminate()
-        assert child.wait(10) == 0
-        assert manager.times("STOPPING=1")
-
-
 def test_opens_that_happen_while_the_service_is_away_are_known_after_its_restart(
     needs_root, warden, root, tmp_path
 ):
@@ -297,18 +201,6 @@ def test_opens_that_happen_while_the_service_is_away_are_known_after_its_restart
             server.kill()
             server.wait()
             server.stdout.close()
-
-
-def test_a_main_loop_that_stands_still_sends_no_sign_of_life(warden, tmp_path):
-    with managed(warden, str(tmp_path)) as (manager, child):
-        until(lambda: manager.times("WATCHDOG=1"))
-        child.send_signal(signal.SIGSTOP)
-        time.sleep(0.3)
-        before = len(manager.times("WATCHDOG=1"))
-        time.sleep(2.0)
-        assert len(manager.times("WATCHDOG=1")) == before
-        child.send_signal(signal.SIGCONT)
-        until(lambda: len(manager.times("WATCHDOG=1")) > before)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
