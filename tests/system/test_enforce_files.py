@@ -17,7 +17,7 @@ from tests.system.users import User, ground
 ALICE, BOB = User(50001), User(50002)
 UNUSUAL = """\
 # What is kept small here \t
-daemon = { "state_dir" = '{base}/state', runtime_dir="{base}/run", http = "{http}" } # one line
+daemon = { "state_dir" = '{base}/state', runtime_dir="{base}/run", http = "{http}", interval = "2s" } # one
 
  [ locations ]   # enforce = false
 cache.'path'   =  "{root}"\t# ✓
@@ -163,7 +163,8 @@ def home(needs_root):
         os.makedirs(f"{home}/.config/cachewarden")
         file = Path(f"{home}/.config/cachewarden/config.toml")
         file.write_text(
-            f'[daemon]\nhttp = "127.0.0.1:{free_port()}"\n[locations.mine]\npath = "~/.accelerate"\n'
+            f'[daemon]\nhttp = "127.0.0.1:{free_port()}"\ninterval = "2s"\n'
+            '[locations.mine]\npath = "~/.accelerate"\n'
             'layout = "plain"\nmax_size = "2MiB"\nmin_idle = "0s"\nmax_share = "100%"\ntarget_size = "100%"\n'
             "enforce = false # for now\n"
         )

@@ -10,7 +10,7 @@ from typing import Any
 import tomlkit
 from tomlkit.container import Container
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import InlineTable, Key, Table
+from tomlkit.items import InlineTable, Table
 
 from cachewarden.settings.locate import Path
 
@@ -35,23 +35,21 @@ def with_flag(text: str, path: Path, value: bool, beside: str) -> str:
 
 
 def _set(document: Container, path: Path, value: bool, beside: str) -> None:
-    found = _find(document, path)
+    found = _holder(document, path)
     if found is not None:
-        holder, _ = found
-        holder[path[-1]] = value
+        found[path[-1]] = value
         return
-    found = _find(document, (*path[:-1], beside))
+    found = _holder(document, (*path[:-1], beside))
     if found is None:
         raise ValueError("has no table to which the key could be added; do it by hand")
-    holder, key = found
-    if isinstance(holder, Table) and not key.is_dotted() and not _is_dotted(document, path[:-1]):
-        _after_the_last(holder.value, path[-1], value)
+    if isinstance(found, Table):
+        _after_the_last(found.value, path[-1], value)
     else:
-        holder[path[-1]] = value
+        found[path[-1]] = value
 
 
-def _find(holder: _Holder, path: Path) -> tuple[_Holder, Key] | None:
-    """What holds the key, and the key as it is written; None where it is not set.
+def _holder(holder: _Holder, path: Path) -> _Holder | None:
+    """The table that holds the key; None where the key is not set.
 
     By the parts as they stand in the text, since the parts of one table may stand in several places.
     """
@@ -60,16 +58,10 @@ def _find(holder: _Holder, path: Path) -> tuple[_Holder, Key] | None:
         if key is None or key.key != path[0]:
             continue
         if len(path) == 1:
-            return holder, key
-        if isinstance(item, Table | InlineTable) and (found := _find(item, path[1:])):
+            return holder
+        if isinstance(item, Table | InlineTable) and (found := _holder(item, path[1:])) is not None:
             return found
     return None
-
-
-def _is_dotted(document: Container, path: Path) -> bool:
-    """Whether a table has no header of its own: `hub.path = …` makes it."""
-    found = _find(document, path)
-    return found is not None and found[1].is_dotted()
 
 
 def _after_the_last(table: Container, name: str, value: bool) -> None:
@@ -77,9 +69,8 @@ def _after_the_last(table: Container, name: str, value: bool) -> None:
 
     tomlkit itself would put it below comments, too: between the next table and what is said about that one.
     """
-    last, item = [(key, item) for key, item in table.body if key is not None and not isinstance(item, Table)][
-        -1
-    ]
+    own = [(key, item) for key, item in table.body if key is not None and not isinstance(item, Table)]
+    last, item = own[-1]
     added = tomlkit.item(value)
     added.trivia.indent = item.trivia.indent
     added.trivia.trail = item.trivia.trail or added.trivia.trail
