@@ -9,7 +9,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # How fast examples are made says something of the machine's load, and nothing of the code.
-settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+CALM, CI = settings.get_profile("calm"), "CI" in os.environ
+# CI tries the same examples each time: what it says is about the change. Who changed what they are about
+# wants many: `pytest --hypothesis-profile=deep`.
+settings.register_profile("busy", CALM, max_examples=60, derandomize=CI)
+settings.register_profile("deep", CALM, max_examples=2000)
 settings.load_profile("busy")
 
 

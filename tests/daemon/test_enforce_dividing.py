@@ -29,7 +29,7 @@ steps = st.one_of(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     built=st.lists(steps, min_size=5, max_size=30),
     rounds=st.lists(st.lists(steps, min_size=1, max_size=4), min_size=1, max_size=3),

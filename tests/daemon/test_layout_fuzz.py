@@ -52,7 +52,7 @@ def grow(root: bytes, parts: list[tuple[bytes, str]], text: bytes) -> None:
 
 
 @pytest.mark.parametrize("layout", [AUTO, "accelerate", *(each.name for each in COMPILERS)])
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples // 2)  # for each of many layouts
 @given(parts=PARTS, text=TEXTS)
 def test_any_tree_is_divided_into_what_is_there_and_nothing_else(layout, parts, text):
     """No crash, no path that leads out, no two entries with the same name or data, nothing forgotten."""

@@ -4,7 +4,7 @@ import os
 import stat
 import subprocess
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cachewarden.inventory import Claim, Foreign, Inventory, SharedClaim, Split
@@ -259,7 +259,6 @@ def trees(draw):
     return parents, files, links, claimed, shared - claimed
 
 
-@settings(max_examples=60, deadline=None)
 @given(trees())
 def test_sums_always_add_up(tmp_path_factory, tree):
     parents, files, links, claimed, shared = tree

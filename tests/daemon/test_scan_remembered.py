@@ -171,7 +171,7 @@ def act(place: Place, step) -> None:  # noqa: C901, PLR0912 - one branch for eac
         place.tell(target)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(
     built=st.lists(steps, max_size=25),
     rounds=st.lists(st.lists(steps, min_size=1, max_size=5), min_size=1, max_size=4),

@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cachewarden.kernel.lstat_many import CAPACITY, Look
@@ -30,7 +30,6 @@ FILES = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
 @given(FILES)
 def test_many_at_once_is_the_same_as_one_by_one(tmp_path_factory, files):
     root = tmp_path_factory.mktemp("many")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cachewarden_policies.planning import make_plan
@@ -280,7 +280,6 @@ def _after(situation, plan):
     return replace(situation, locations=places, filesystems=disks)
 
 
-@settings(max_examples=300)
 @given(situations())
 def test_planning_again_after_a_plan_was_carried_out_is_an_empty_plan(situation):
     places = [replace(p, policy=replace(p.policy, max_share=Fraction(1))) for p in situation.locations]
