@@ -7,7 +7,6 @@ the blobs that no other manifest names.
 import hashlib
 import json
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -86,16 +85,11 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, None)
 
 
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 @contextmanager
 def serving(models: Path, folder: Path, **environment: str) -> Iterator[subprocess.Popen]:
     """The stand-in as a process `ollama serve` over a store; it answers when this returns."""
+    from tests.ports import free_port  # noqa: PLC0415 - the copy below knows nothing of tests
+
     folder.mkdir()
     (folder / "serve").write_text(Path(__file__).read_text())
     port = free_port()

@@ -8,8 +8,9 @@ import pytest
 from tests.daemon.evicting import Cache
 from tests.daemon.layout_fixtures import ollama
 from tests.daemon.layout_trees import divide
-from tests.daemon.ollama_server import free_port, serving
+from tests.daemon.ollama_server import serving
 from tests.daemon.passes import Field, holding, policy
+from tests.ports import free_port
 
 from cachewarden.clock import SystemClock
 from cachewarden.evict import Evictor

@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,8 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from tests.ports import free_port
 
 PROGRAM = os.path.join(os.path.dirname(sys.executable), "cachewarden")
 
@@ -223,10 +224,3 @@ def environment() -> dict[str, str]:
     """Ours without variables that change what the command reads or how it prints."""
     hidden = ("CACHEWARDEN_", "NOTIFY_SOCKET", "WATCHDOG_", "JOURNAL_STREAM", "FORCE_COLOR", "COLUMNS")
     return {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

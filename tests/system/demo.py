@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from tests.ports import free_port
 from tests.system.caches import checkpoint, configuration, hub_cache, offload_folder
-from tests.system.command import PROGRAM, Service, environment, free_port, running
+from tests.system.command import PROGRAM, Service, environment, running
 from tests.system.hub_endpoint import Hub
 from tests.system.trees import MIB, allocated, holding_mapped
 

@@ -6,7 +6,8 @@ import signal
 import time
 
 import pytest
-from tests.system.command import PROGRAM, free_port, running
+from tests.ports import free_port
+from tests.system.command import PROGRAM, running
 from tests.system.trees import DAY, age, fill, wait_until
 
 YEAR = 365 * DAY

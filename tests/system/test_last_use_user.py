@@ -7,7 +7,8 @@ import subprocess
 import time
 
 import pytest
-from tests.system.command import PROGRAM, free_port, running
+from tests.ports import free_port
+from tests.system.command import PROGRAM, running
 from tests.system.last_use import disk, read, three_entries, times
 from tests.system.trees import allocated, fill, wait_until
 

@@ -8,8 +8,9 @@ import sys
 import time
 
 import pytest
-from tests.system.command import PROGRAM, free_port, running
-from tests.system.test_service import managed, restarted
+from tests.ports import free_port
+from tests.system.command import PROGRAM, running
+from tests.system.manager import managed, restarted
 from tests.system.trees import wait_until
 
 MIB = 2**20
