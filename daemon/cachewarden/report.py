@@ -189,6 +189,7 @@ class LocationReport:
     warnings: tuple[str, ...] = ()
     gauges: Gauges | None = None  # None where the location could not be looked at
     absent: bool = False  # its path is not there, which is no error
+    if_enforced: tuple[EvictedEntry, ...] | None = None  # in a plan of what only reports: what would go then
 
     def to_json(self, in_use_checked: str | None = None) -> dict[str, object]:
         """The object of `locations`; `in_use_checked` makes it that of a plan."""
@@ -216,6 +217,8 @@ class LocationReport:
         }
         if plan:
             shown["in_use_checked"] = in_use_checked
+            then = self.if_enforced
+            shown["would_evict_if_enforced"] = then and [each.to_json(plan=True) for each in then]
         return shown
 
 

@@ -42,6 +42,21 @@ def asked(warden: Warden, answer: str, *arguments: str) -> Run:
         os.close(side)
 
 
+def test_a_plan_of_what_only_reports_says_what_would_go_if_it_did_not(warden):
+    """And that nothing goes; a location that is enforced has nothing to say of that."""
+    foreseen = warden("plan", "--json").only
+    assert (foreseen["would_evict"], foreseen["blocked_bytes"]) == ([], {"not_enforced": 2 * 2**20})
+    then = foreseen["would_evict_if_enforced"]
+    assert [each["entry"] for each in then] == ["e0", "e1"]
+    told = warden("plan").out
+    assert "If it were enforced, would go: 2 entries, 2 MiB" in told
+    assert told.rstrip().endswith("Nothing would go.")
+    warden.location("cache", warden.locations["cache"]["path"])
+    enforced = warden.plan().only
+    assert enforced["would_evict"] == then
+    assert enforced["would_evict_if_enforced"] is None
+
+
 def test_what_would_go_is_shown_and_after_a_yes_the_next_pass_takes_it(warden, root):
     before = text(warden)
     assert warden("once", "--json").kept == {"e0": "not_enforced", "e1": "not_enforced"}

@@ -118,8 +118,11 @@ def of_request(report: LocationReport) -> LocationReport:
     )
 
 
-def of_plan(survey: Survey, shown: Shown, *, inuse_complete: bool) -> LocationReport:
-    """What a pass would do to one location, with a verdict for each of its entries."""
+def of_plan(survey: Survey, shown: Shown, enforced: Shown | None, *, inuse_complete: bool) -> LocationReport:
+    """What a pass would do to one location, with a verdict for each of its entries.
+
+    `enforced` is what would be shown of a location that only reports, if it were enforced.
+    """
     mine = shown.plan.of(survey.spec.key)
     would = mine.evictions
     kept = [verdict for verdict in mine.verdicts if not verdict.evict]
@@ -141,7 +144,12 @@ def of_plan(survey: Survey, shown: Shown, *, inuse_complete: bool) -> LocationRe
         foreign_bytes=survey.inventory.foreign_bytes,
         blocked=mine.blocked,
         warnings=survey.warnings,
+        if_enforced=None if survey.spec.enforce or enforced is None else _if_enforced(survey, enforced),
     )
+
+
+def _if_enforced(survey: Survey, shown: Shown) -> tuple[EvictedEntry, ...]:
+    return tuple(_would_evict(survey, verdict) for verdict in shown.plan.of(survey.spec.key).evictions)
 
 
 def absent(spec: LocationSpec) -> LocationReport:

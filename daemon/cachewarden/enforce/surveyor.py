@@ -81,6 +81,13 @@ class Findings:
     time: Reading
     begun_ns: int = 0
 
+    def as_if_enforced(self) -> "Findings | None":
+        """The same with all locations enforced; None where they are."""
+        if all(each.spec.enforce for each in self.surveys):
+            return None
+        surveys = (replace(each, spec=replace(each.spec, enforce=True)) for each in self.surveys)
+        return replace(self, surveys=tuple(surveys))
+
     @property
     def now_ns(self) -> int:
         """The wall clock's time, as it is kept and shown."""

@@ -105,7 +105,7 @@ class House(Keeping):
         """
         orders = Orders(Mood(confirmed=confirmed), requested_free=free or 0, only=only)
         mine, land = self.select(only), self.territory()
-        return self._planned(mine, land, orders, probe=probe)
+        return self._planned(mine, land, orders, probe)
 
     def foresee(self, names: Collection[str]) -> PassReport:
         """What the next pass over everything would do with the locations of these names. Touches nothing."""
@@ -219,20 +219,20 @@ class House(Keeping):
                 )
         return measured
 
-    def _planned(
-        self, mine: Territory, land: Territory, orders: Orders, *, probe: bool = False
-    ) -> PassReport:
+    def _planned(self, mine: Territory, land: Territory, orders: Orders, probe: bool = False) -> PassReport:
         reports = []
         for group in self._groups_of(mine, land):
             with self.enforcer.surveyor.surveyed(group) as findings:
                 shown = self._shown(land, findings, orders, probe=probe)
+                as_if = findings.as_if_enforced()
+                then = None if as_if is None else self._shown(land, as_if, orders, probe=probe)
                 located = [
-                    of_plan(each, shown, inuse_complete=self._complete(each, findings))
+                    of_plan(each, shown, then, inuse_complete=self._complete(each, findings))
                     for each in findings.surveys
                 ]
                 reports.append(PassReport((*located, *(report for _, report in findings.missing))))
-        checked = "lease" if probe else "proc"
-        return replace(self._of(self._joined(reports, land), mine), in_use_checked=checked)
+        joined = self._of(self._joined(reports, land), mine)
+        return replace(joined, in_use_checked="lease" if probe else "proc")
 
     def _shown(self, land: Territory, findings: Findings, orders: Orders, *, probe: bool = False) -> Shown:
         situation = self.enforcer.situated(land, findings, orders, _narrowed(orders.only))

@@ -34,6 +34,7 @@ def plan_blocks(report: PassReport, now_ns: int, report_only: Collection[str] = 
     for location in report.locations:
         yield from location_blocks(location, now_ns)
         if location.name in report_only:
+            yield from _if_enforced(location, now_ns)
             yield line(
                 warn("Report only: "),
                 f"nothing goes while enforce = false stands there; `cachewarden enforce {location.name}` "
@@ -71,6 +72,17 @@ def location_blocks(location: LocationReport, now_ns: int, most: int | None = No
         yield reasons_table(location.spared, 2)
         yield EMPTY
     yield from _ends(location)
+
+
+def _if_enforced(location: LocationReport, now_ns: int) -> Iterator[Block]:
+    if not location.if_enforced:
+        return
+    gone = sum(each.bytes for each in location.if_enforced)
+    would = f": {entries(len(location.if_enforced))}, {size(gone)}"
+    yield line(strong("If it were enforced, would go"), would, indent=1)
+    yield EMPTY
+    yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(location.if_enforced, 1)], 2)
+    yield EMPTY
 
 
 def _would_go(location: LocationReport) -> Line:

@@ -47,9 +47,10 @@ def _row(row: Row, uid: int) -> Row:
 
 
 def _location(report: LocationReport, owners: Owners, uid: int) -> LocationReport:
-    owned = owners.get((report.name, report.path), {})
+    owned, then = owners.get((report.name, report.path), {}), report.if_enforced
     return replace(
         report,
+        if_enforced=then and tuple(each for each in then if owned.get(each.entry) == uid),
         evicted=tuple(each for each in report.evicted if owned.get(each.entry) == uid),
         spared=tuple(
             replace(each, holders=tuple(_holder(one, uid) for one in each.holders))
