@@ -141,6 +141,13 @@ def test_status_has_one_row_for_each_location():
     assert "models    /srv/hub  142 GiB  200 GiB  71 %       45  within limits  3 min ago   in 2 min" in text
 
 
+def test_status_says_when_the_last_reload_failed_and_not_when_it_went_well():
+    running = status().service
+    for reload, ends in (("ok", "ago)."), ("failed: c.toml:3: no", "the last reload failed: c.toml:3: no")):
+        text = said(status_blocks(replace(status(), service=replace(running, reload=reload)), NOW))
+        assert text.splitlines()[0].endswith(ends)
+
+
 @pytest.mark.parametrize(
     ("changes", "note"),
     [

@@ -49,9 +49,11 @@ def _service(service: ServiceState | None, now_ns: int) -> Block:
             warn("The service is not running"),
             ": nothing goes but by `cachewarden once`, `apply` and `evict`.",
         )
-    reload = f"; {service.reload}" if service.reload else ""
     started = relative(service.since_ns, now_ns)
-    return line(good("The service is running"), f" (pid {service.pid}, started {started}{reload}).")
+    running = good("The service is running"), f" (pid {service.pid}, started {started})."
+    if service.reload in ("", "ok"):
+        return line(*running)
+    return line(*running, warn(" The files are not in force: "), f"the last reload {service.reload}")
 
 
 def _row(each: LocationStatus, now_ns: int) -> tuple[Content, ...]:
