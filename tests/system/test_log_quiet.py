@@ -39,10 +39,30 @@ def test_what_stays_wrong_is_not_a_line_in_every_pass(needs_root, warden, root, 
             begin, passes = service.log, service.passes()
             assert begin.count("outcome=short") == 1, begin
             assert begin.count("event=spared") == 2, begin
-            assert "location=refused" in begin, begin
+            assert begin.count("event=refused") == 1, begin
+            assert begin.count("unavailable") == 1, begin
+            assert "location=absent" not in begin, begin
             until(lambda: service.passes() >= passes + 15, seconds=60)
             assert service.log == begin
     finally:
         holder.kill()
         holder.wait()
         holder.stdout.close()
+
+
+def test_a_mount_that_goes_and_comes_back_is_one_line_each(needs_root, warden, root, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    warden.daemon |= {"interval": "1s"}
+    warden.location("unmounted", str(disk), must_be_mount=True)
+    with warden.service() as service:
+        until(lambda: "unavailable: nothing is mounted there" in service.log)
+        subprocess.run(["mount", "-t", "tmpfs", "none", disk], check=True)
+        try:
+            until(lambda: "mounted again" in service.log, seconds=30)
+            passes = service.passes()
+            until(lambda: service.passes() >= passes + 4)
+        finally:
+            subprocess.run(["umount", "--lazy", disk], check=True)
+        until(lambda: service.log.count("unavailable: nothing is mounted there") == 2, seconds=30)
+        assert service.log.count("mounted again") == 1

@@ -28,8 +28,8 @@ from cachewarden.logs import AuditFile, Changes, configure, get_logger
 from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures
 from cachewarden.notify import Notifier
 from cachewarden.openers import Openers, Setting
-from cachewarden.paths import show
 from cachewarden.schedule import Schedule
+from cachewarden.service.announcing import announce
 from cachewarden.service.blinding import blinds
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
@@ -188,12 +188,7 @@ class Service:
         self._figures.set_locations(land.locations, land.missing)
         self._metrics.retain([(each.name, each.path) for each in (*land.locations, *land.missing)])
         self._dispatcher.take(land)
-        for each in land.refused:
-            if self._said.changed(("refused", each.name, each.path), each.reason):
-                self._log.warning("refused", location=each.name, path=show(each.path), reason=each.reason)
-        for name in self._lookout.hung:
-            if wait_seconds and self._said.once(("hung", name)):
-                self._log.warning("its filesystem does not answer", location=name)
+        announce(land, self._lookout.hung if wait_seconds else (), self._said)
 
     def _configure(self) -> None:
         """Put what the configuration says of the service itself into force. Raises ListenError."""
