@@ -15,6 +15,7 @@ for him. What takes longer than a second is put back.
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from types import TracebackType
 from typing import Self
 
@@ -71,10 +72,16 @@ class Evictor:
         self._trash = trash
         doubted = None if lease_trusted else fallback or fallback_for(trash.root_fd)
         self._proves = True if lease_trusted else False if doubted is None else None  # None: not tried yet
-        self._room = min(room, descriptor_room())
+        self._most = room
         self._means = Means(trash, surroundings, openers or NoOpeners(), clock, now_ns, at, doubted)
         self._unlinking = ThreadPoolExecutor(1, thread_name_prefix="unlink")
         self._pending: Future[None] | None = None
+
+    @cached_property
+    def _room(self) -> int:
+        # Not before there is a victim: a pass makes an evictor for each location, most of a thousand of them
+        # have none, and counting what is open takes the longer the more of them are open.
+        return min(self._most, descriptor_room())
 
     def __enter__(self) -> Self:
         return self
