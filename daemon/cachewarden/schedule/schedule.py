@@ -46,11 +46,14 @@ class Schedule:
     ) -> None:
         """Set or change what is due when; for a start and for each reload.
 
-        The first reconcile is due at once. At a reload the interval counts on from the last one.
-        Raises ValueError for a bad cron line, and everything stays as it was.
+        The first reconcile is due after one interval: what is there at the start gets its pass as soon as it
+        is found, and a second one a moment later would measure it all again. At a reload the interval
+        counts on from the last one. Raises ValueError for a bad cron line, and everything stays as it was.
         """
         fresh = None if cron is None else Cron(cron, self._zone)
         with self._lock:
+            if self._last_ns is None:
+                self._last_ns = self._clock.monotonic_ns()
             self._interval_ns = interval_ns
             self._quiet = tuple(quiet_hours)
             self._cron = fresh
@@ -88,9 +91,8 @@ class Schedule:
         """When the next reconcile is due, as far as is known, in wall time; None: never."""
         with self._lock:
             times = []
-            if self._interval_ns is not None:
-                now = self._clock.monotonic_ns()
-                left = 0 if self._last_ns is None else self._last_ns + self._interval_ns - now
+            if self._interval_ns is not None and self._last_ns is not None:
+                left = self._last_ns + self._interval_ns - self._clock.monotonic_ns()
                 times.append(self._clock.wall_ns() + max(left, 0))
             if self._cron is not None and self._fixed is not None:
                 times.append(self._cron.wall_ns(self._fixed))
@@ -98,10 +100,7 @@ class Schedule:
 
     def _interval_over(self) -> bool:
         now = self._clock.monotonic_ns()
-        if self._last_ns is None:
-            self._last_ns = now
-            return True
-        if self._interval_ns is None or now - self._last_ns < self._interval_ns:
+        if self._interval_ns is None or self._last_ns is None or now - self._last_ns < self._interval_ns:
             return False
         # Counted from when it was due, so that ticks which come late do not add up over a day;
         # counted from now when a whole interval was missed: one reconcile makes up for all of them.
