@@ -2,10 +2,12 @@
 
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.system.caches import checkpoint, configuration, offload_folder
+from tests.system.command import PROGRAM, environment
 from tests.system.trees import age, fill, mounted
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("needs_root")]
@@ -65,7 +67,14 @@ def test_a_user_s_cache_stays_the_user_s(warden, tmp_path: Path, ground, make):
         warden.location("cache", str(cache), layout="auto")
         warden.policy |= {"max_idle": "30d"}
         environ = {"HOME": str(home), "HF_HUB_CACHE": str(cache)}
-        for arguments in (["discover"], ["plan"], ["plan", "--probe"], ["doctor"]):
+        warden.write()
+        # It looks at what live processes use; those that run beside us are not to be disturbed.
+        alone = ("unshare", "--fork", "--pid", "--mount-proc")
+        command = [*alone, PROGRAM, "--config", warden.file, "discover"]
+        found = subprocess.run(command, env=environment() | environ, stdout=subprocess.PIPE, check=True)
+        assert os.fsencode(cache) in found.stdout
+        assert _owned(str(home)) == before
+        for arguments in (["plan"], ["plan", "--probe"], ["doctor"]):
             assert warden(*arguments, environ=environ).status in {0, 1}, arguments
             assert _owned(str(home)) == before, arguments
         done = warden.once()
