@@ -3,6 +3,7 @@
 import contextlib
 import importlib.util
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.system.caches import configuration
+from tests.system.compiling import SURE
 
 pytestmark = [
     pytest.mark.accelerate,
@@ -24,7 +26,11 @@ PASSES = 50
 
 def _start(cache: str, task: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, PROGRAM, cache, task], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, PROGRAM, cache, task],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | SURE,
     )
 
 
@@ -82,12 +88,13 @@ def test_an_offloaded_model_works_through_fifty_passes_and_goes_when_it_is_over(
     warden.location("cache", cache)
     weight = _run(cache, "checkpoint").strip()
     warden.policy |= {"evict_all": True, "min_idle": "10m"}
-    warden.daemon["interval"] = "1s"
+    warden.daemon["interval"] = "1h"
     with _offloaded(cache) as model, warden.service() as service:
         compiling = _start(cache, "compile")
         end = service.passes() + PASSES
         forwards = 0
-        while service.passes() < end:
+        while service.passes() < end or compiling.poll() is None:
+            service.child.send_signal(signal.SIGUSR1)
             assert model.forward() == "same"
             forwards += 1
             time.sleep(0.05)
