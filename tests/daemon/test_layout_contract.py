@@ -209,17 +209,18 @@ def test_kinds_and_costs_are_those_that_the_layout_names(root):
 def test_any_one_entry_goes_and_the_others_stay_usable(root, tmp_path):
     """By the rules of the tool that reads them, with the same paths and the same data behind every link."""
     usable = {each.name: fixture(each.name).usable for each in LAYOUTS}
-    names = [claim.name for claim in divide(root).claims if claim.keep is None]
-    for index, name in enumerate(names):
+    before = divide(root)
+    entries = claims(before)
+    reached = {path for path in everything(root) if os.path.exists(root + b"/" + path)}
+    for index, (name, gone) in enumerate(entries.items()):
+        if gone.keep is not None:
+            continue
         copy = os.fsencode(tmp_path) + b"/copy%d" % index
         shutil.copytree(root, copy, symlinks=True)
-        before = divide(copy)
-        reached = {path for path in everything(copy) if os.path.exists(copy + b"/" + path)}
-        gone = claims(before)[name]
         remove(copy, before, gone)
         after = claims(divide(copy))
         repo = name.partition(b"@")[0]
-        for other, claim in claims(before).items():
+        for other, claim in entries.items():
             if claim is gone or covers(gone.paths, claim.paths[0]):
                 continue
             assert usable[claim.layout](copy, claim), (name, other)
