@@ -108,6 +108,26 @@ def test_a_mount_that_hangs_before_the_start_delays_nothing_and_is_taken_up_when
         wait_until(lambda: gauges(service, "bytes", "hang") == [2 * 1024**2], 30)
 
 
+def test_a_mount_whose_server_died_is_unavailable_until_it_is_mounted_again(warden, root, hang):
+    """It answers, with ENOTCONN; and between two mounts an empty directory lies there, which is no cache."""
+    warden.location("hang", hang, must_be_mount=True)
+    warden.policy |= {"max_size": "2.5MiB", "target_size": "2.5MiB"}
+    warden.daemon |= {"interval": "1s", "settle": "100ms"}
+    with warden.service() as service:
+        with mounted(hang) as mount:
+            wait_until(lambda: gauges(service, "bytes", "hang") == [2 * 1024**2], 30)
+            mount.server.kill()
+            wait_until(lambda: gauges(service, "available", "hang") == [0], 30)
+            for name in ("a", "b", "c"):
+                User(0).make(os.path.join(root, name))
+            wait_until(lambda: len(os.listdir(root)) == 2, 30)
+        scrapes(service, 40)
+        assert gauges(service, "available", "hang") == [0]
+        assert gauges(service, "bytes", "hang") == [2 * 1024**2]  # what was seen last, and not 0
+        with mounted(hang):
+            wait_until(lambda: gauges(service, "available", "hang") == [1], 30)
+
+
 def test_reloads_while_a_mount_hangs_are_taken_up_and_cost_nothing(warden, root, hang, tmp_path):
     """Also one that takes away the location that hangs, and one that brings it back."""
     (tmp_path / "more").mkdir()
