@@ -10,11 +10,11 @@ from tests.daemon.passes import DAY, Field, holding, limit, policy
 from cachewarden.clock import SetClock
 from cachewarden.logs import AuditFile, configure
 from cachewarden.metrics import Metrics
-from cachewarden.report import EvictedEntry, FailedEntry, Holder, SparedEntry
+from cachewarden.report import EvictedEntry, FailedEntry, Holder, LocationReport, SparedEntry
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.policy import SECOND
-from cachewarden_policies.reasons import EvictReason, KeepReason, LastUseSource
+from cachewarden_policies.reasons import EvictReason, KeepReason, LastUseSource, Outcome
 
 SPEC = LocationSpec("cache", b"/srv/cache", policy())
 EVICTED = EvictedEntry(b"e", 4096, 4096, EvictReason.IDLE, 1, LastUseSource.RELATIME)
@@ -119,6 +119,19 @@ def test_an_entry_that_cannot_go_is_one_line_and_one_record_however_often_it_is_
     journal.failed(SPEC, FailedEntry(b"e", 5, b"/srv/cache/e"))
     assert [each["errno"] for each in told()] == ["EROFS", "EIO"]
     assert len((tmp_path / "audit").read_text().splitlines()) == 2
+
+
+def test_passes_that_fail_again_for_the_same_reason_are_one_line(told):
+    journal = chronicle(SetClock())
+
+    def ended(*errnos):
+        failed = tuple(FailedEntry(b"e", number, b"/srv/cache/e") for number in errnos)
+        report = LocationReport("cache", b"/srv/cache", "plain", Outcome.SHORT, failed=failed)
+        journal.finished(SPEC, report, 0.1)
+
+    for errnos in ((30,), (30, 30), (30,), (5,), (5,), (), (), (5,)):
+        ended(*errnos)
+    assert [each["failed"] for each in told()] == [1, 1, 0, 1]
 
 
 def test_an_audit_file_that_takes_nothing_is_said_once_and_what_is_missing_is_counted_in_it(told, tmp_path):

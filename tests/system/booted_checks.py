@@ -91,7 +91,9 @@ def no_name_of_a_file_makes_lines_or_fields_in_the_journal() -> None:
     lines = run("journalctl", "-u", UNIT, "-o", "json", "--no-pager").stdout.splitlines()
     (row,) = [row for row in map(json.loads, lines) if row.get("CACHEWARDEN_EVENT") == "evicted"][-1:]
     assert row["PRIORITY"] == "6", row
-    assert row["CACHEWARDEN_ENTRY"] == r"a\nPRIORITY=0\nMESSAGE=forged\x1b[2J\u2028\u202e\xff", row
+    assert row["CACHEWARDEN_ENTRY"] == r"a\nPRIORITY=0\nMESSAGE=forged\x1b[2J\xe2\x80\xa8\xe2\x80\xae\xff", (
+        row
+    )
     assert row["CACHEWARDEN_ENTRY"] in row["MESSAGE"].replace(r"\\", "\\"), row
     assert row["MESSAGE"].isprintable()
     assert not any(json.loads(line).get("MESSAGE") == "forged" for line in lines)

@@ -13,6 +13,7 @@ from tests.system.booted import (
     UNIT,
     drop_in,
     entries,
+    log,
     make,
     person,
     pid,
@@ -50,6 +51,21 @@ def nothing_is_evicted_when_the_unit_blinds_it() -> None:
         run("systemctl", "stop", UNIT)
         for name in entries():
             run("rm", "-r", f"{CACHE}/{name}")
+
+
+def a_location_that_the_unit_makes_read_only_loses_nothing_and_says_so_once() -> None:
+    write(CONFIG, CONFIGURATION.replace('interval = "1h"', 'interval = "1s"'))
+    drop_in(f"ReadOnlyPaths={CACHE}")
+    for name in ("a", "b"):
+        make(name, size=3 * MIB)
+    before = len(log())
+    start()
+    until(lambda: "pass ended" in log()[before:])
+    time.sleep(5)  # several passes
+    said = log()[before:]
+    assert said.count("errno=EROFS") == 2, said
+    assert said.count("pass ended") == 1, said
+    assert entries() == {"a", "b"}
 
 
 def a_user_runs_it_without_root() -> None:
@@ -112,6 +128,7 @@ def it_is_hardened() -> None:
 
 CHECKS = (
     nothing_is_evicted_when_the_unit_blinds_it,
+    a_location_that_the_unit_makes_read_only_loses_nothing_and_says_so_once,
     a_user_runs_it_without_root,
     installing_it_again_restarts_it_also_for_users,
     it_is_hardened,

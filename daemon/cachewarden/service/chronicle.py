@@ -115,14 +115,16 @@ class Chronicle(Journal):
         self._metrics.count_refetched(spec.name, spec.path, size)
 
     def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
-        """One line per pass that did something, or whose outcome is another than the last one's."""
+        """One line per pass that evicted something, or that ended or failed otherwise than the last one."""
         self._metrics.count_pass(spec.name, spec.path, report.outcome, seconds)
         state = Outcome.WITHIN_LIMITS if report.outcome is Outcome.TRIMMED else report.outcome
-        changed = self._changes.changed(("outcome", spec.key), state, Outcome.WITHIN_LIMITS)
+        errors = frozenset(each.errno for each in report.failed)
+        usual = (Outcome.WITHIN_LIMITS, frozenset[int]())
+        changed = self._changes.changed(("outcome", spec.key), (state, errors), usual)
         for warning in report.warnings:
             if self._news("warning", spec, _kind(warning)):
                 self._log.warning(warning, **_place(spec))
-        if not (changed or report.evicted or report.failed):
+        if not (changed or report.evicted):
             return
         level = self._log.warning if report.outcome in _TROUBLE else self._log.info
         level(
