@@ -63,6 +63,28 @@ def test_what_one_feed_saw_the_next_one_knows(root, tmp_path):
 
 @pytest.mark.root
 @pytest.mark.usefixtures("needs_root")
+def test_what_a_service_knows_is_asked_for_when_we_see_opens_ourselves(root, tmp_path):
+    """Before that, whoever opens something in between would be known to nobody."""
+    with Program(OPEN_AND_CLOSE, root / "a/1.bin") as reader, ledger(tmp_path) as kept:
+        feed = []
+
+        def ask():
+            assert feed[0].descriptors()  # it listens by now
+            process, comm = look(reader.pid)
+            row = Row(KEY, b"a", *process, SystemClock().monotonic_ns(), comm)
+            kept.save(boot_id(), [row, row._replace(location="elsewhere", entry=b"b")], [], NOW)
+
+        feed.append(OpenerFeed(SystemClock(), kept, Setting(ask=ask)))
+        site = Site(root, feed[0])
+        try:
+            site.index()
+            assert (site.held(), site.pids("a")) == ({"a"}, {reader.pid})
+        finally:
+            feed[0].stop()
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
 def test_who_has_ended_is_removed_from_the_record(root, tmp_path):
     with ledger(tmp_path) as kept, feeding(root, memory=kept) as site:
         with Program(OPEN_AND_CLOSE, root / "a/1.bin"):

@@ -62,7 +62,7 @@ class OpenerFeed:
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
         self._notices: list[str] = []
-        self._shelf = Shelf(memory or NoMemory(), shared=setting.shared)
+        self._shelf = Shelf(memory or NoMemory(), setting.ask)
         self._reader = Reader(self.drain, lambda: self.save(every=False), self.sweep)
 
     def start(self) -> None:

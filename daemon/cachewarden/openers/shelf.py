@@ -1,7 +1,7 @@
 """Books on their way: of locations that are away for now, and what the ledger remembers of the last start."""
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from cachewarden.clock import boot_id
 from cachewarden.openers.book import Book
@@ -20,18 +20,21 @@ class Shelf:
     opener meanwhile.
     """
 
-    def __init__(self, memory: Memory, *, shared: bool = False) -> None:
-        """`shared`: somebody else writes to `memory` too, and each book is read when it is taken.
+    def __init__(self, memory: Memory, ask: Callable[[], None] | None = None) -> None:
+        """`ask` has somebody else bring to `memory` what he knows; then each book is read when it is taken.
 
         By then we see opens ourselves. Read before that, it would lack those in between.
         """
         self._memory = memory
-        self._shared = shared
+        self._ask = ask
         self._boot_id = boot_id()
         self._lock = threading.Lock()
         self._books: dict[str, Book] = {}
-        for row in () if shared else map(Row._make, memory.load(self._boot_id)):
+        for row in self._rows() if ask is None else ():
             self._books.setdefault(row.location, Book(row.location)).load(row)
+
+    def _rows(self) -> Iterable[Row]:
+        return map(Row._make, self._memory.load(self._boot_id))
 
     def take(self, key: str) -> Book:
         """The location's book, with all that is known from before."""
@@ -39,9 +42,11 @@ class Shelf:
             book = self._books.pop(key, None)
         if book is None:
             book = Book(key)
-        for row in map(Row._make, self._memory.load(self._boot_id)) if self._shared else ():
-            if row.location == key:
-                book.load(row)
+        if self._ask is not None:
+            self._ask()
+            for row in self._rows():
+                if row.location == key:
+                    book.load(row)
         return book
 
     def put(self, book: Book) -> None:

@@ -44,8 +44,9 @@ class House(Keeping):
         self.journal = journal
         self.surroundings = Machine()
         # Openers that a running service knows of hold here too; without one, there is no history.
-        beside = Beside(ledger.openers, settings.daemon.runtime_dir, journal.notice)
-        self._openers = Openers(clock, beside, Setting(settings.daemon.ignore_processes, shared=True))
+        beside = Beside(settings.daemon.runtime_dir, journal.notice)
+        setting = Setting(settings.daemon.ignore_processes, ask=beside.ask)
+        self._openers = Openers(clock, ledger.openers, setting)
         watch = ClockWatch(settings.daemon.interval, settings.daemon.runtime_dir, newest_pass_ns(ledger))
         self.enforcer = Enforcer(
             Means(
