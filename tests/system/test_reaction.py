@@ -91,6 +91,14 @@ def test_a_burst_of_a_thousand_files_is_under_its_target_again_within_seconds(wa
         wait_until(lambda: figure(service, "bytes") <= 8 * MIB, SOON)
 
 
+def test_a_start_is_one_pass(warden, quiet):
+    """However long it takes: a second one would measure everything again, and count as late."""
+    write(f"{quiet}/cache/entry", 10)
+    with serving(warden) as service:
+        assert service.passes() == 1
+        assert service.metrics().get("cachewarden_passes_late_total", 0) == 0
+
+
 def test_our_own_evictions_ask_for_no_pass(warden, quiet):
     warden.policy |= {"max_size": "1MiB", "target_size": "50%"}
     with serving(warden) as service:
