@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -34,6 +35,8 @@ def with_proc(root):
 
 def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(needs_root, tmp_path):
     with machine(tmp_path) as made, with_proc(made.root):
+        for place in ("etc", "var/lib"):  # of a cachewarden of this machine
+            shutil.rmtree(made.root / place / "cachewarden", ignore_errors=True)
         before = files(made.root)
         made.prepare("make", "-C", "/src", "install")
         brought = files(made.root) - before
