@@ -6,6 +6,8 @@ import time
 from dataclasses import dataclass
 
 import pytest
+from tests.ports import free_port
+from tests.system.command import PROGRAM, running
 from tests.system.hanging import mounted
 from tests.system.trees import wait_until
 from tests.system.users import User
@@ -126,6 +128,22 @@ def test_a_mount_whose_server_died_is_unavailable_until_it_is_mounted_again(ward
         assert gauges(service, "bytes", "hang") == [2 * 1024**2]  # what was seen last, and not 0
         with mounted(hang):
             wait_until(lambda: gauges(service, "available", "hang") == [1], 30)
+
+
+def test_homes_on_a_mount_that_hangs_delay_neither_start_nor_reload(warden, root, hang):
+    """Where homes are is looked up, because none of them may be a location."""
+    port = free_port()
+    warden.daemon |= {"http": f"127.0.0.1:{port}", "interval": "1s"}
+    warden.write()
+    command = ["env", f"HOME={hang}/homes/me", PROGRAM, "--config", warden.file]
+    with mounted(hang, hanging=True), running(command, port, f"{warden.base}/service.log") as service:
+        wait_until(lambda: service.passes() >= 1, 30)
+        threads = len(os.listdir(f"/proc/{service.child.pid}/task"))
+        for number in range(1, 6):
+            service.reload()
+            wait_until(lambda number=number: service.log.count("configuration read again") == number, 30)
+        assert len(os.listdir(f"/proc/{service.child.pid}/task")) <= threads + 2
+        assert service.stop() == 0
 
 
 def test_reloads_while_a_mount_hangs_are_taken_up_and_cost_nothing(warden, root, hang, tmp_path):
