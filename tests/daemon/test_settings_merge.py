@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.daemon.etc import Etc
 
 from cachewarden.errors import ConfigurationError
 from cachewarden.settings import Settings, load, show
@@ -17,17 +18,8 @@ Q = "CACHEWARDEN_POLICIES__Q__MAX_BYTES"
 KEEP_NEWEST = "CACHEWARDEN_LOCATIONS__A__EVICT_CHECKPOINTS__KEEP_NEWEST"
 
 
-class Etc:
-    """A configuration directory of a test's own."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "config.d").mkdir(parents=True)
-
-    def put(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.write_text(text)
-        return path
+class Merged(Etc):
+    """A configuration that is read."""
 
     def load(self, *files: Path, **options: Any) -> Settings:
         environ = {"HOME": "/root", **options.pop("environ", {})}
@@ -45,8 +37,8 @@ class Etc:
 
 
 @pytest.fixture
-def etc(tmp_path: Path) -> Etc:
-    return Etc(tmp_path / "etc")
+def etc(tmp_path: Path) -> Merged:
+    return Merged(tmp_path / "etc")
 
 
 def test_no_file_at_all_is_a_valid_configuration(tmp_path: Path) -> None:
@@ -57,7 +49,7 @@ def test_no_file_at_all_is_a_valid_configuration(tmp_path: Path) -> None:
     assert nothing.daemon.interval == 5 * MINUTE
 
 
-def test_drop_ins_are_merged_key_by_key_in_the_bytewise_order_of_names(etc: Etc) -> None:
+def test_drop_ins_are_merged_key_by_key_in_the_bytewise_order_of_names(etc: Merged) -> None:
     etc.put("config.toml", '[daemon]\ninterval = "1m"\nsettle = "2s"\nignore_processes = ["a", "b"]')
     etc.put("config.d/9.toml", '[daemon]\ninterval = "9m"')
     etc.put("config.d/10.toml", '[daemon]\ninterval = "10m"\nignore_processes = ["c"]')
@@ -77,7 +69,7 @@ def test_drop_ins_are_merged_key_by_key_in_the_bytewise_order_of_names(etc: Etc)
     ]
 
 
-def test_given_files_replace_the_default_ones(etc: Etc, tmp_path: Path) -> None:
+def test_given_files_replace_the_default_ones(etc: Merged, tmp_path: Path) -> None:
     etc.put("config.toml", '[daemon]\ninterval = "1m"')
     one = etc.put("one", '[daemon]\nsettle = "2s"\nenforce = false')
     two = etc.put("two", "[daemon]\nenforce = true")
@@ -89,25 +81,25 @@ def test_given_files_replace_the_default_ones(etc: Etc, tmp_path: Path) -> None:
     )
 
 
-def test_a_given_file_has_to_be_there_and_readable(etc: Etc, tmp_path: Path) -> None:
+def test_a_given_file_has_to_be_there_and_readable(etc: Merged, tmp_path: Path) -> None:
     assert etc.problems(tmp_path / "absent", tmp_path) == [
         f"{tmp_path}/absent: cannot be read: No such file or directory",
         f"{tmp_path}: cannot be read: Is a directory",
     ]
 
 
-def test_a_file_that_is_not_utf8_is_an_error_with_its_line(etc: Etc) -> None:
+def test_a_file_that_is_not_utf8_is_an_error_with_its_line(etc: Merged) -> None:
     broken = etc.root / "broken"
     broken.write_bytes(b'[daemon]\nstate_dir = "/\xff"\n')
     assert etc.problems(broken) == [f"{broken}:2: byte 0xff is not UTF-8"]
 
 
-def test_all_broken_files_are_reported_at_once(etc: Etc) -> None:
+def test_all_broken_files_are_reported_at_once(etc: Merged) -> None:
     one, two = etc.put("one", "[daemon\n"), etc.put("two", "x = \n")
     assert [problem.split(": ")[0] for problem in etc.problems(one, two)] == [f"{one}:1", f"{two}:1"]
 
 
-def test_several_problems_of_several_files_are_reported_at_once(etc: Etc) -> None:
+def test_several_problems_of_several_files_are_reported_at_once(etc: Merged) -> None:
     etc.put("config.toml", '[daemon]\ninterval = "x"\nfoo = 1\n[policies.p]\nmax_size = "1X"')
     etc.put("config.d/a.toml", '[locations.l]\npath = "/srv/x"\nlayuot = "plain"')
     problems = etc.problems(environ={"CACHEWARDEN_DAEMON__SETTLE": "soon", "CACHEWARDEN_HOME": "/x"})
@@ -121,7 +113,7 @@ def test_several_problems_of_several_files_are_reported_at_once(etc: Etc) -> Non
     ]
 
 
-def test_none_unsets_what_an_earlier_file_has_set(etc: Etc) -> None:
+def test_none_unsets_what_an_earlier_file_has_set(etc: Merged) -> None:
     etc.put(
         "config.toml",
         '[daemon]\ninterval = "1m"\nschedule = "0 3 * * *"\naudit_file = "/x"\n'
@@ -139,7 +131,7 @@ def test_none_unsets_what_an_earlier_file_has_set(etc: Etc) -> None:
     assert settings.locations[0].template.policy.max_idle is None
 
 
-def test_a_table_can_be_set_again_after_it_was_unset(etc: Etc) -> None:
+def test_a_table_can_be_set_again_after_it_was_unset(etc: Merged) -> None:
     etc.put("config.toml", '[policies.p]\nmax_size = "1GiB"\nkeep_newest = 4')
     etc.put("config.d/a.toml", '[policies]\np = "none"')
     etc.put("config.d/b.toml", "[policies.p]\nmax_files = 5")
@@ -148,7 +140,7 @@ def test_a_table_can_be_set_again_after_it_was_unset(etc: Etc) -> None:
     assert etc.load().policies["p"].keep_newest == 0
 
 
-def test_none_unsets_what_a_policy_inherits(etc: Etc) -> None:
+def test_none_unsets_what_a_policy_inherits(etc: Merged) -> None:
     etc.put(
         "config.toml",
         '[policies.a]\nmax_idle = "9d"\nmin_idle = "5h"\npartial_max_idle = "2d"\nkeep_newest = 4\n'
@@ -162,7 +154,7 @@ def test_none_unsets_what_a_policy_inherits(etc: Etc) -> None:
     assert policy.keep_newest == 4
 
 
-def test_a_location_overrides_its_policy_which_overrides_its_preset(etc: Etc) -> None:
+def test_a_location_overrides_its_policy_which_overrides_its_preset(etc: Merged) -> None:
     etc.put(
         "config.toml",
         '[policies.p]\nextends = "preset:workstation"\nmax_idle = "9d"\nmin_idle = "2h"\n'
@@ -175,7 +167,7 @@ def test_a_location_overrides_its_policy_which_overrides_its_preset(etc: Etc) ->
     assert policy.floor.min_free is not None
 
 
-def test_a_policy_without_keys_has_the_defaults_of_the_policies_package(etc: Etc) -> None:
+def test_a_policy_without_keys_has_the_defaults_of_the_policies_package(etc: Merged) -> None:
     """The reference, the schema and the planner must not disagree about a default."""
     etc.put("config.toml", '[policies.default]\n[locations.l]\npath = "/srv/l"')
     settings = etc.load()
@@ -183,7 +175,7 @@ def test_a_policy_without_keys_has_the_defaults_of_the_policies_package(etc: Etc
     assert settings.locations[0].template.policy == Policy(name="l")
 
 
-def test_the_environment_wins_over_the_files(etc: Etc) -> None:
+def test_the_environment_wins_over_the_files(etc: Merged) -> None:
     etc.put(
         "config.toml",
         '[daemon]\ninterval = "1m"\nenforce = true\n[policies.My-Policy]\nmax_size = "1GiB"\n'
@@ -234,7 +226,7 @@ def test_the_environment_wins_over_the_files(etc: Etc) -> None:
     ],
 )
 def test_an_error_in_the_environment_names_the_variable(
-    etc: Etc, variable: str, value: str, problem: str
+    etc: Merged, variable: str, value: str, problem: str
 ) -> None:
     etc.put("config.toml", '[policies."p-q"]\n[policies."p.q"]')
     problems = etc.problems(environ={variable: value})
@@ -242,7 +234,7 @@ def test_an_error_in_the_environment_names_the_variable(
     assert problems[0].startswith(f"{variable}={value}: {problem}")
 
 
-def test_two_variables_that_contradict_each_other_in_shape_are_an_error(etc: Etc) -> None:
+def test_two_variables_that_contradict_each_other_in_shape_are_an_error(etc: Merged) -> None:
     problems = etc.problems(
         environ={
             "CACHEWARDEN_LOCATIONS__A__EVICT_CHECKPOINTS": "never",
@@ -255,7 +247,7 @@ def test_two_variables_that_contradict_each_other_in_shape_are_an_error(etc: Etc
     ]
 
 
-def test_values_cannot_forge_a_line_of_the_message(etc: Etc) -> None:
+def test_values_cannot_forge_a_line_of_the_message(etc: Merged) -> None:
     problems = etc.problems(
         environ={"CACHEWARDEN_DAEMON__INTERVAL": "1\x1b[2J\u202e", "CACHEWARDEN_X": "a\nb"}
     )
@@ -287,19 +279,19 @@ def test_user_mode_follows_the_xdg_directories_and_does_without_a_session(tmp_pa
     assert settings.daemon.runtime_dir == b"/s/cachewarden/run"
 
 
-def test_a_users_home_itself_is_no_location_of_his(etc: Etc, tmp_path: Path) -> None:
+def test_a_users_home_itself_is_no_location_of_his(etc: Merged, tmp_path: Path) -> None:
     file = etc.put("x", f'[locations.l]\npath = "{tmp_path}"')
     assert etc.problems(file, environ={"HOME": str(tmp_path)}, user=True) == [
         f'{file}:2: locations.l.path = "{tmp_path}": is a home directory itself'
     ]
 
 
-def test_daemon_enforce_false_holds_for_every_location(etc: Etc) -> None:
+def test_daemon_enforce_false_holds_for_every_location(etc: Merged) -> None:
     etc.put("config.toml", '[daemon]\nenforce = false\n[locations.l]\npath = "/srv/l"\nenforce = true')
     assert not etc.load().locations[0].template.enforce
 
 
-def test_a_renamed_key_works_with_a_warning_that_has_its_line(etc: Etc) -> None:
+def test_a_renamed_key_works_with_a_warning_that_has_its_line(etc: Merged) -> None:
     renames = {("policies", "*", "max_bytes"): "max_size", ("daemon", "period"): "interval"}
     etc.put("config.toml", '[daemon]\nperiod = "2m"\n[policies.p]\nmax_bytes = "1GiB"')
     settings = etc.load(renames=renames, environ={Q: "2GiB"})
@@ -314,7 +306,7 @@ def test_a_renamed_key_works_with_a_warning_that_has_its_line(etc: Etc) -> None:
     )
 
 
-def test_a_renamed_key_beside_its_new_name_is_an_error(etc: Etc) -> None:
+def test_a_renamed_key_beside_its_new_name_is_an_error(etc: Merged) -> None:
     file = etc.put("config.toml", '[daemon]\nperiod = "2m"\ninterval = "3m"')
     problems = etc.problems(renames={("daemon", "period"): "interval"})
     assert f'{file}:2: daemon.period = "2m": is set beside daemon.interval, its new name' in problems
@@ -325,7 +317,7 @@ def test_renamed_keys_do_not_shadow_keys_that_are_there() -> None:
     assert all(new in now and old[-1] not in now for old, new in RENAMED.items())
 
 
-def test_show_names_the_origin_of_every_value(etc: Etc) -> None:
+def test_show_names_the_origin_of_every_value(etc: Merged) -> None:
     etc.put("config.toml", '[policies.p]\nextends = "preset:workstation"\nmax_size = "1GiB"')
     etc.put("config.d/a.toml", '[policies.p]\nmax_idle = "9d"')
     shown = {
@@ -339,7 +331,7 @@ def test_show_names_the_origin_of_every_value(etc: Etc) -> None:
     assert shown["interval"] == "default"
 
 
-def test_loading_twice_gives_equal_settings(etc: Etc) -> None:
+def test_loading_twice_gives_equal_settings(etc: Merged) -> None:
     """A reload compares: nothing in the settings may depend on when or how often they were read."""
     etc.put("config.toml", '[policies.p]\nmax_size = "1GiB"\n[locations.l]\npath = "/srv/*"\npolicy = "p"')
     assert etc.load() == etc.load()

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.daemon.etc import Etc
 
 from cachewarden.errors import ConfigurationError, UsageError
 from cachewarden.settings import Edit, Switch, load, rewrite, switch
@@ -13,17 +14,8 @@ HUB = '[locations.hub]\npath = "/srv/hub"\n'
 BOTH = f'{HUB}enforce = false\n[locations.b]\npath = "/srv/b"\nenforce = false\n'
 
 
-class Etc:
-    """A configuration directory of a test's own."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "config.d").mkdir(parents=True)
-
-    def put(self, name: str, text: str) -> Path:
-        path = self.root / name
-        path.write_text(text)
-        return path
+class Switched(Etc):
+    """A configuration in which keys are switched."""
 
     def switch(self, *names: str, on: bool = True, **environ: str) -> Switch:
         """Of all, without names."""
@@ -46,8 +38,8 @@ class Etc:
 
 
 @pytest.fixture
-def etc(tmp_path: Path) -> Etc:
-    return Etc(tmp_path / "etc")
+def etc(tmp_path: Path) -> Switched:
+    return Switched(tmp_path / "etc")
 
 
 def places(found: Switch) -> list[str]:
@@ -200,7 +192,7 @@ def edit(etc):
     return Edit(os.fsencode(path), BOTH.encode(), b"new\n")
 
 
-def names(etc: Etc) -> list[str]:
+def names(etc: Switched) -> list[str]:
     return sorted(os.listdir(etc.root))
 
 

@@ -1,10 +1,12 @@
 """Fixtures of the system tests."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.system.command import Warden
+from tests.system.users import ground
 
 
 @pytest.fixture
@@ -21,3 +23,10 @@ def warden(tmp_path: Path, root: str) -> Warden:
     made = Warden(str(tmp_path / "warden"))
     made.location("cache", root)
     return made
+
+
+@pytest.fixture
+def base(needs_root: None) -> Iterator[str]:
+    """A directory that other users reach, on a filesystem of its own."""
+    with ground() as made:
+        yield made

@@ -7,19 +7,12 @@ import time
 
 import pytest
 from tests.system.command import Warden
-from tests.system.users import User, ground
+from tests.system.users import User
 
 USER, ROOT = User(50001), User(0)
 MIB = 1 << 20
 API = "/api/v1"
 NAMES = [f"e{number}" for number in range(6)]
-
-
-@pytest.fixture
-def base(needs_root):
-    """A directory on a filesystem of its own."""
-    with ground() as made:
-        yield made
 
 
 @pytest.fixture

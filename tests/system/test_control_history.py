@@ -7,19 +7,12 @@ from contextlib import closing
 
 import pytest
 from tests.system.command import Warden
-from tests.system.users import User, ground
+from tests.system.users import User
 
 from cachewarden.paths import show
 
 ALICE, BOB, CAROL, ROOT = User(50001), User(50002), User(50003), User(0)
 HISTORY = "/api/v1/history"
-
-
-@pytest.fixture
-def base(needs_root):
-    """A directory that other users reach."""
-    with ground() as made:
-        yield made
 
 
 @pytest.fixture

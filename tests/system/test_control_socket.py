@@ -8,20 +8,13 @@ from urllib.parse import quote
 
 import pytest
 from tests.system.command import Warden
-from tests.system.users import User, ground
+from tests.system.users import User
 
 from cachewarden.paths import show
 
 ALICE, BOB, CAROL = User(50001), User(50002), User(50003)
 MIB = 1 << 20
 API = "/api/v1"
-
-
-@pytest.fixture
-def base(needs_root):
-    """A directory that other users reach."""
-    with ground() as made:
-        yield made
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from tests.system.trees import wait_until
+from tests.system.trees import fill_many, wait_until
 from tests.system.users import User
 
 SUCCESSFUL = "cachewarden_config_last_reload_successful"
@@ -97,12 +97,7 @@ def test_reloads_good_and_bad_keep_counters_openers_pauses_and_measured_usage(
 
 def test_a_pass_ends_under_the_configuration_under_which_it_began(warden, root):
     """In mid-pass a limit comes that all entries keep: those of this pass go, and none of a later one."""
-    for number in range(60):
-        path = os.path.join(root, f"e{number:02}")
-        os.mkdir(path)
-        for file in range(200):
-            with open(f"{path}/{file}", "wb") as made:
-                made.write(b"x")
+    fill_many(root)
     warden.policy |= {"evict_all": True}
     with warden.service() as service:
         wait_until(lambda: len(os.listdir(root)) < 60)

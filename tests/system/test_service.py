@@ -9,6 +9,7 @@ import time
 
 import pytest
 from tests.system.manager import managed, restarted
+from tests.system.trees import fill_many
 
 MIB = 1 << 20
 _MAKE = """
@@ -131,12 +132,7 @@ def test_an_entry_whose_opener_lives_stays_though_the_file_is_closed_and_goes_wh
 
 
 def test_sigterm_in_mid_eviction_leaves_every_entry_whole_or_gone(warden, root):
-    for number in range(60):
-        path = os.path.join(root, f"e{number:02}")
-        os.mkdir(path)
-        for file in range(200):
-            with open(f"{path}/{file}", "wb") as made:
-                made.write(b"x")
+    fill_many(root)
     warden.policy |= {"evict_all": True}
     with warden.service() as service:
         until(lambda: len(os.listdir(root)) < 60)

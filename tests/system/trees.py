@@ -41,6 +41,16 @@ def fill(path: str | bytes, mebibytes: float = 1) -> None:
         file.write(os.urandom(int(mebibytes * MIB)))
 
 
+def fill_many(root: str) -> None:
+    """Sixty entries of two hundred files, so that evicting them takes a while."""
+    for number in range(60):
+        path = os.path.join(root, f"e{number:02}")
+        os.mkdir(path)
+        for file in range(200):
+            with open(f"{path}/{file}", "wb") as made:
+                made.write(b"x")
+
+
 def write(path: str, text: str) -> None:
     """A small text file; its directories are made too."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
