@@ -58,7 +58,7 @@ bench: venv  ## side-by-side measurements against du, lsof, rm; rewrites docs/BE
 PREFIX ?= /opt/cachewarden
 UNITS  ?= /etc/systemd/system
 
-install:  ## as root: the service with its own environment, the command, the unit (not enabled)
+install:  ## as root: the service with its own environment, the command, the units; enabled when the configuration is valid
 	systemd/install $(PYTHON) $(PREFIX) $(UNITS)
 
 uninstall:  ## as root: takes away what install brought; configuration and state stay, unless PURGE=1

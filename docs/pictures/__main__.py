@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -64,7 +63,7 @@ def _man() -> str:
 
 
 def _doctor() -> str:
-    with tempfile.TemporaryDirectory(prefix="pictures-") as base, machine(Path(base)) as made:
+    with machine() as made:
         made.write("/etc/hostname", "box\n")
         made.prepare("useradd", "anna")
         made.prepare("make", "-C", "/src", "install")

@@ -8,7 +8,6 @@ page instead: to try a story.
 import argparse
 import re
 import sys
-import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,7 +38,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m docs.transcripts", description=__doc__)
     parser.add_argument("--hurry", action="store_true", help="alerts wait for seconds; print, write nothing")
     hurry = parser.parse_args().hurry
-    with tempfile.TemporaryDirectory(prefix="transcripts-") as base, machine(Path(base)) as made:
+    with machine() as made:
         report = _play(made, hurry=hurry)
     text = _page(report)
     if hurry:

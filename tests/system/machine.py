@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -88,8 +89,22 @@ class Machine:
 
 
 @contextlib.contextmanager
-def machine(base: Path) -> Iterator[Machine]:
-    """A machine with this repository at /src."""
+def machine() -> Iterator[Machine]:
+    """A machine with this repository at /src.
+
+    Not in pytest's own directory: when a run was killed, a later one would clean that up, and through the
+    overlay that is still mounted there go through all of this machine's root filesystem.
+    """
+    base = Path(tempfile.mkdtemp(prefix="cachewarden-machine-"))
+    try:
+        with _mounted(base) as made:
+            yield made
+    finally:
+        shutil.rmtree(base)
+
+
+@contextlib.contextmanager
+def _mounted(base: Path) -> Iterator[Machine]:
     made = Machine(base)
     space = base / "space"
     for directory in (space, made.root):

@@ -28,11 +28,11 @@ def package(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def report(package, tmp_path_factory):
+def report(package):
     """What was found inside, by the name of the check."""
     if shutil.which("systemd-nspawn") is None:
         pytest.skip("systemd-nspawn is not installed (Debian package systemd-container)")
-    with machine(tmp_path_factory.mktemp("machine")) as made:
+    with machine() as made:
         shutil.copy(package, made.root / "package.deb")
         # Images for containers have one, and it forbids a package to start what it brings.
         (made.root / "usr/sbin/policy-rc.d").unlink(missing_ok=True)

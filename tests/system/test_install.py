@@ -33,8 +33,8 @@ def with_proc(root):
         subprocess.run(["umount", "--lazy", root / "proc"], check=True)
 
 
-def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(needs_root, tmp_path):
-    with machine(tmp_path) as made, with_proc(made.root):
+def test_uninstall_takes_what_install_brought_and_with_purge_also_what_was_kept(needs_root):
+    with machine() as made, with_proc(made.root):
         for place in ("etc", "var/lib"):  # of a cachewarden of this machine
             shutil.rmtree(made.root / place / "cachewarden", ignore_errors=True)
         before = files(made.root)
@@ -73,9 +73,9 @@ def enabled(made):
     return (made.root / "etc/systemd/system/multi-user.target.wants/cachewarden.service").is_symlink()
 
 
-def test_with_a_wrong_configuration_nothing_is_enabled_and_what_is_disabled_stays_so(needs_root, tmp_path):
+def test_with_a_wrong_configuration_nothing_is_enabled_and_what_is_disabled_stays_so(needs_root):
     wrong = '[policies.small]\nmax_size = "4Mib"\n'
-    with machine(tmp_path) as made, with_proc(made.root):
+    with machine() as made, with_proc(made.root):
         made.write("/etc/cachewarden/config.toml", wrong)
         with pytest.raises(AssertionError) as refused:
             made.prepare("make", "-C", "/src", "install")

@@ -11,11 +11,11 @@ pytestmark = [pytest.mark.root, pytest.mark.xdist_group("systemd"), pytest.mark.
 
 
 @pytest.fixture(scope="module")
-def report(tmp_path_factory):
+def report():
     """What was found inside, by the name of the check."""
     if shutil.which("systemd-nspawn") is None:
         pytest.skip("systemd-nspawn is not installed (Debian package systemd-container)")
-    with machine(tmp_path_factory.mktemp("machine")) as made:
+    with machine() as made:
         said = made.prepare("make", "-C", "/src", "install")
         assert "Installed. The service is enabled." in said, said
         # Inside there is no network, and it is installed once more there.
