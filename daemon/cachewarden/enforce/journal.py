@@ -43,3 +43,50 @@ class Journal:
 
     def notice(self, text: str) -> None:
         """A sentence for people: a ledger that was set aside, a trash that was recovered."""
+
+
+class Relay(Journal):
+    """Tells another journal everything; a subclass does more with some of it."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+
+    def measured(self, spec: LocationSpec, files: int, size: int) -> None:
+        """Passed on."""
+        self._journal.measured(spec, files, size)
+
+    def recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
+        """Passed on."""
+        self._journal.recalled(spec, totals, changed)
+
+    def planned(self, spec: LocationSpec, size: int) -> None:
+        """Passed on."""
+        self._journal.planned(spec, size)
+
+    def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
+        """Passed on."""
+        self._journal.evicted(spec, entry)
+
+    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
+        """Passed on."""
+        self._journal.spared(spec, entry, rolled_back)
+
+    def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
+        """Passed on."""
+        self._journal.failed(spec, entry)
+
+    def wanted(self, key: str) -> None:
+        """Passed on."""
+        self._journal.wanted(key)
+
+    def refetched(self, spec: LocationSpec, size: int) -> None:
+        """Passed on."""
+        self._journal.refetched(spec, size)
+
+    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
+        """Passed on."""
+        self._journal.finished(spec, report, seconds)
+
+    def notice(self, text: str) -> None:
+        """Passed on."""
+        self._journal.notice(text)

@@ -3,11 +3,10 @@
 import os
 
 from cachewarden.clock import Clock
-from cachewarden.enforce.journal import Journal
+from cachewarden.enforce.journal import Journal, Relay
 from cachewarden.logs import AuditFile
 from cachewarden.paths import show
-from cachewarden.report import EvictedEntry, FailedEntry, LocationReport, SparedEntry, iso
-from cachewarden.scan import Totals
+from cachewarden.report import EvictedEntry, FailedEntry, iso
 from cachewarden.spec import LocationSpec
 
 
@@ -36,57 +35,25 @@ class Auditor:
         return self.file.write(when | who | told | {"location": spec.name, "path": show(spec.path)})
 
 
-class Audited(Journal):
+class Audited(Relay):
     """A command's journal, whose evictions also go into the audit file."""
 
     def __init__(self, journal: Journal, auditor: Auditor) -> None:
-        self._journal = journal
+        super().__init__(journal)
         self._auditor = auditor
         self._trouble: str | None = None
 
-    def measured(self, spec: LocationSpec, files: int, size: int) -> None:
-        """Passed on."""
-        self._journal.measured(spec, files, size)
-
-    def recalled(self, spec: LocationSpec, totals: Totals, changed: int) -> None:
-        """Passed on."""
-        self._journal.recalled(spec, totals, changed)
-
-    def planned(self, spec: LocationSpec, size: int) -> None:
-        """Passed on."""
-        self._journal.planned(spec, size)
-
     def evicted(self, spec: LocationSpec, entry: EvictedEntry) -> None:
         """Passed on, and recorded."""
-        self._journal.evicted(spec, entry)
+        super().evicted(spec, entry)
         self._say(self._auditor.evicted(spec, entry))
-
-    def spared(self, spec: LocationSpec, entry: SparedEntry, rolled_back: bool) -> None:
-        """Passed on."""
-        self._journal.spared(spec, entry, rolled_back)
 
     def failed(self, spec: LocationSpec, entry: FailedEntry) -> None:
         """Passed on, and recorded."""
-        self._journal.failed(spec, entry)
+        super().failed(spec, entry)
         self._say(self._auditor.failed(spec, entry))
-
-    def wanted(self, key: str) -> None:
-        """Passed on."""
-        self._journal.wanted(key)
-
-    def refetched(self, spec: LocationSpec, size: int) -> None:
-        """Passed on."""
-        self._journal.refetched(spec, size)
-
-    def finished(self, spec: LocationSpec, report: LocationReport, seconds: float) -> None:
-        """Passed on."""
-        self._journal.finished(spec, report, seconds)
-
-    def notice(self, text: str) -> None:
-        """Passed on."""
-        self._journal.notice(text)
 
     def _say(self, trouble: str | None) -> None:
         if trouble is not None and trouble != self._trouble:
-            self._journal.notice(trouble)
+            self.notice(trouble)
         self._trouble = trouble
