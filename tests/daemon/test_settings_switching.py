@@ -2,6 +2,8 @@
 
 import os
 import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -235,6 +237,49 @@ def test_a_link_is_written_through(etc, edit, tmp_path):
     rewrite([edit])
     assert real.read_bytes() == b"new\n"
     assert os.readlink(etc.root / "config.toml") == "../real.toml"
+
+
+# Puts a link to another directory in the place of one, and takes it back, until it is ended.
+SWAP = """
+import ctypes, sys
+libc = ctypes.CDLL(None)
+one, link = sys.argv[1].encode(), sys.argv[2].encode()
+print("ready", flush=True)
+while True:
+    libc.renameat2(-100, one, -100, link, 2)
+"""
+
+
+def test_a_directory_that_its_owner_swaps_meanwhile_leads_nowhere_else(tmp_path):
+    """As root, on the file of a user, this would put what he wrote in the place of a file of the system."""
+    (tmp_path / "his").mkdir()
+    (tmp_path / "system").mkdir()
+    (tmp_path / "link").symlink_to("system")
+    (tmp_path / "system/passwd").write_text("precious")
+    path = os.fsencode(tmp_path / "his/passwd")
+    (tmp_path / "his/passwd").write_text("0")
+    with subprocess.Popen(
+        [sys.executable, "-c", SWAP, tmp_path / "his", tmp_path / "link"], stdout=subprocess.PIPE
+    ) as swapping:
+        try:
+            assert swapping.stdout is not None
+            swapping.stdout.readline()
+            said = b"0"
+            for number in range(1, 400):
+                with suppress(ConfigurationError):
+                    rewrite([Edit(path, said, b"%d" % number)])
+                    said = b"%d" % number
+        finally:
+            swapping.kill()
+    assert said != b"0"
+    assert (tmp_path / "system/passwd").read_text() == "precious"
+    assert os.listdir(tmp_path / "system") == ["passwd"]
+
+
+def test_a_pipe_that_came_in_the_place_of_a_file_is_not_waited_for(etc, edit):
+    (etc.root / "config.toml").unlink()
+    os.mkfifo(etc.root / "config.toml")
+    refused([edit], "config.toml: was changed meanwhile")
 
 
 def refused(edits: list[Edit], reason: str) -> None:

@@ -5,7 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import BinaryIO
 
 from cachewarden.errors import ConfigurationError
@@ -23,12 +23,18 @@ def rewrite(edits: Sequence[Edit]) -> None:
     Killed at any moment, each file says what it said or what it is to say. Raises ConfigurationError: a file
     was changed meanwhile, or the system refuses something; then all are as they were, and that is said.
     """
+    with ExitStack() as opened:
+        _replace(edits, opened)
+
+
+def _replace(edits: Sequence[Edit], opened: ExitStack) -> None:
     ready: list[tuple[Edit, bytes, bytes]] = []
     placed: list[Edit] = []
     try:
         for edit in edits:
             with _named(edit.file):
-                target = os.path.realpath(edit.file)
+                directory, name = os.path.split(os.path.realpath(edit.file))
+                target = os.path.join(opened.enter_context(_held(directory)), name)
                 ready.append((edit, target, _beside(target, edit)))
         for edit, target, new in ready:
             with _named(edit.file):
@@ -45,6 +51,20 @@ def rewrite(edits: Sequence[Edit]) -> None:
 
 
 @contextmanager
+def _held(directory: bytes) -> Iterator[bytes]:
+    """A path to the directory that stays its path. Raises OSError.
+
+    The directory may be a user's, and we root: swapped for a link to another one between two steps, it would
+    have us put what he wrote, and as his, in the place of a file of the same name there.
+    """
+    fd = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield b"/proc/self/fd/%d" % fd
+    finally:
+        os.close(fd)
+
+
+@contextmanager
 def _named(file: bytes) -> Iterator[None]:
     """Errors of the system name the file that people know, and not the one beside it."""
     try:
@@ -58,8 +78,9 @@ def _beside(target: bytes, edit: Edit) -> bytes:
 
     Its name begins with a dot: no drop-in, should a kill leave it behind. Raises ConfigurationError, OSError.
     """
-    with open(os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as old:
-        if old.read() != edit.before:
+    # Without waiting: a pipe may have come in its place.
+    with open(os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as old:
+        if not stat.S_ISREG(os.fstat(old.fileno()).st_mode) or old.read() != edit.before:
             raise ConfigurationError([f"{show(edit.file)}: was changed meanwhile; start again"])
         links = os.fstat(old.fileno()).st_nlink
         if links > 1:
