@@ -2,14 +2,14 @@
 
 import os
 import subprocess
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, Site, feeding, fill
 
 from cachewarden.clock import SetClock, SystemClock
 from cachewarden.inventory import Inventory
-from cachewarden.openers import Form, Openers
+from cachewarden.openers import Form, OpenerFeed, Openers, Setting
 
 pytestmark = [pytest.mark.root, pytest.mark.usefixtures("needs_root")]
 
@@ -165,6 +165,23 @@ def test_an_overlay_itself_is_watched_directory_by_directory(tmp_path):
         assert site.feed.form(KEY) is Form.DIRECTORIES
         with Program(OPEN_AND_CLOSE, over / "a/1.bin"):
             assert site.held() == {"a"}
+
+
+def test_what_is_opened_once_a_service_was_asked_is_seen_where_directories_are_watched(tmp_path):
+    """What it has told by then cannot have it, and a command would evict it."""
+    with overlay(tmp_path) as (_, over), ExitStack() as begun:
+        programs = []
+
+        def ask():
+            programs.append(begun.enter_context(Program(OPEN_AND_CLOSE, over / "b/1.bin")))
+
+        feed = OpenerFeed(SystemClock(), setting=Setting(ask=ask))
+        begun.callback(feed.stop)
+        site = Site(over, feed)
+        site.index()
+        assert feed.form(KEY) is Form.DIRECTORIES
+        assert site.pids("b") == {program.pid for program in programs}
+        assert len(programs) == 1
 
 
 def test_where_opens_cannot_be_seen_samples_are_taken_and_that_is_said(tmp_path):

@@ -129,14 +129,15 @@ class OpenerFeed:
         if located is not None and located.channel is not channel:
             self._forget(key)  # it lies on another filesystem now, or on the same one under another number
             located = None
-        book = located.book if located is not None else self._shelf.take(key)
-        book.hold_ns = hold_ns
         if located is None:
             channel.heed_all()
         last = located.look if located is not None else Look()
         if channel.form is not Form.FILESYSTEM:
             last = Look()  # each directory is marked anew: marks go with a filesystem that was away
         found = look(site, inventory, channel, last)
+        # Not before each directory is marked: what is known from before must reach to what we see ourselves.
+        book = located.book if located is not None else self._shelf.take(key)
+        book.hold_ns = hold_ns
         channel.take_over(book, found.places)
         with channel.lock:
             book.uses.measured({entry.name: entry.measure.atime_ns for entry in inventory.entries})
