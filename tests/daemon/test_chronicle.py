@@ -8,7 +8,7 @@ import pytest
 from tests.daemon.passes import DAY, Field, holding, limit, policy
 
 from cachewarden.clock import SetClock
-from cachewarden.logs import AuditFile, configure
+from cachewarden.logs import configure
 from cachewarden.metrics import Metrics
 from cachewarden.report import EvictedEntry, FailedEntry, Holder, LocationReport, SparedEntry
 from cachewarden.service.chronicle import Chronicle
@@ -113,7 +113,7 @@ def test_who_comes_and_goes_from_pass_to_pass_is_told_once_a_day(told):
 
 def test_an_entry_that_cannot_go_is_one_line_and_one_record_however_often_it_is_tried(told, tmp_path):
     journal = chronicle(SetClock())
-    journal.audit = AuditFile(os.fsencode(tmp_path / "audit"))
+    journal.audit_to(os.fsencode(tmp_path / "audit"))
     for _ in range(50):
         journal.failed(SPEC, FailedEntry(b"e", 30, b"/srv/cache/e"))
     journal.failed(SPEC, FailedEntry(b"e", 5, b"/srv/cache/e"))
@@ -137,7 +137,7 @@ def test_passes_that_fail_again_for_the_same_reason_are_one_line(told):
 def test_an_audit_file_that_takes_nothing_is_said_once_and_what_is_missing_is_counted_in_it(told, tmp_path):
     journal = chronicle(SetClock(time.time_ns()))
     path = tmp_path / "folder" / "audit"
-    journal.audit = AuditFile(os.fsencode(path))
+    journal.audit_to(os.fsencode(path))
     for _ in range(20):
         journal.evicted(SPEC, EVICTED)
     path.parent.mkdir()
@@ -155,3 +155,23 @@ def test_an_audit_file_that_takes_nothing_is_said_once_and_what_is_missing_is_co
         records[1].items()
         >= {"by": "cachewarden run", "uid": os.getuid(), "entry": "e", "location": "cache"}.items()
     )
+
+
+def test_a_reload_forgets_no_line_that_is_missing_in_the_audit_file(told, tmp_path):
+    journal = chronicle(SetClock(time.time_ns()))
+    path = tmp_path / "folder" / "audit"
+    for _ in range(3):
+        journal.audit_to(os.fsencode(path))
+        journal.evicted(SPEC, EVICTED)
+    path.parent.mkdir()
+    journal.evicted(SPEC, EVICTED)
+    assert json.loads(path.read_text().splitlines()[0])["records"] == 3
+
+
+def test_an_audit_file_that_is_no_longer_asked_for_is_not_called_written_again(told, tmp_path):
+    journal = chronicle(SetClock(time.time_ns()))
+    for path in (os.fsencode(tmp_path / "folder/audit"), None, os.fsencode(tmp_path / "audit")):
+        journal.audit_to(path)
+        journal.evicted(SPEC, EVICTED)
+    said = [each["event"] for each in told() if each["event"] != "evicted"]
+    assert said == ["the audit file cannot be written, skipping"]

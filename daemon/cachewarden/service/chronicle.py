@@ -39,14 +39,13 @@ class Chronicle(Journal):
         self._log = get_logger()
         self._changes = Changes()
 
-    @property
-    def audit(self) -> AuditFile | None:
-        """The audit file in force."""
-        return self._auditor.file
-
-    @audit.setter
-    def audit(self, file: AuditFile | None) -> None:
-        self._auditor.file = file
+    def audit_to(self, path: bytes | None) -> None:
+        """Record evictions in this file from here on; None: nowhere. The one in force goes on."""
+        before = self._auditor.file
+        if before is not None and before.path == path:
+            return
+        self._auditor.file = None if path is None else AuditFile(path)
+        self._changes.forget("audit")
 
     def measured(self, spec: LocationSpec, files: int, size: int) -> None:  # noqa: ARG002 - the interface's
         """A walk goes on."""

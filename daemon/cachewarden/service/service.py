@@ -24,7 +24,7 @@ from cachewarden.holders import Machine
 from cachewarden.http import Content
 from cachewarden.kernel.leases import ignore_sigio
 from cachewarden.ledger import PinStore, open_ledger
-from cachewarden.logs import AuditFile, Changes, configure, get_logger
+from cachewarden.logs import Changes, configure, get_logger
 from cachewarden.metrics import CONTENT_TYPE, Metrics, ServiceFigures
 from cachewarden.notify import Notifier
 from cachewarden.openers import Openers, Setting
@@ -198,7 +198,7 @@ class Service:
         self._clock_watch.hold_ns = daemon.interval
         self._dispatcher.requests.settle_ns = daemon.settle
         self._figures.names_users = daemon.metrics_users
-        self._chronicle.audit = AuditFile(daemon.audit_file) if daemon.audit_file is not None else None
+        self._chronicle.audit_to(daemon.audit_file)
         for warning in self._settings.warnings:
             if self._said.once(("warning", warning)):
                 self._log.warning(warning)
