@@ -193,6 +193,23 @@ def test_a_service_that_reads_something_else_is_found_out(warden, root):
     assert len(left(root)) == 6
 
 
+def test_a_service_that_has_no_such_location_is_found_out(warden):
+    """What `discover` proposed is turned on in a file that the service does not read."""
+    proposed = Path(f"{warden.file}.proposed")
+    proposed.write_text(text(warden).replace("[locations.cache]", "[locations.found]"))
+    with warden.service():
+        for more in ("--yes", "--off"):
+            done = subprocess.run(
+                [PROGRAM, "--config", proposed, "enforce", "found", more],
+                capture_output=True,
+                text=True,
+                env=environment(),
+                check=False,
+            )
+            assert done.returncode == 1
+            assert "does not see it so for found: it reads other files" in done.stdout
+
+
 def test_a_service_that_may_not_be_told_is_found_out(needs_root):
     """Somebody else's, under the same runtime directory."""
     with ground() as base:

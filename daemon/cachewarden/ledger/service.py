@@ -17,9 +17,9 @@ class ServiceState:
     """The running service. `reload`: how the last reload of the configuration went, for people; `reloads`
     counts them.
 
-    `watch_modes` is by location key. `blinded`: why nothing is evicted, in sentences. `report_only` are
-    configured names. `started_ticks` (proc_pid_stat(5), field 22) tells this process from a later one with
-    the same pid.
+    `watch_modes` is by location key. `blinded`: why nothing is evicted, in sentences. `enforced` has all
+    configured names, and whether they are. `started_ticks` (proc_pid_stat(5), field 22) tells this process
+    from a later one with the same pid.
     """
 
     pid: int
@@ -30,7 +30,7 @@ class ServiceState:
     blinded: Sequence[str] = ()
     started_ticks: int | None = None
     reloads: int = 0
-    report_only: Sequence[str] = ()
+    enforced: Mapping[str, bool] = field(default_factory=dict)
 
 
 def write_service_state(runtime_dir: bytes, state: ServiceState) -> None:

@@ -30,6 +30,7 @@ from cachewarden.notify import Notifier
 from cachewarden.openers import Openers, Setting
 from cachewarden.schedule import Schedule
 from cachewarden.service.announcing import announce
+from cachewarden.service.bell import Bell
 from cachewarden.service.blinding import blinds
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
@@ -63,7 +64,7 @@ class Service:
         self._signals: queue.SimpleQueue[int] = queue.SimpleQueue()
         self._roots = threading.Event()
         self._due = threading.Event()
-        self._wake = threading.Event()
+        self._wake = Bell()
         self._stopping = threading.Event()
         self._ready = False
         self._looked_ns = self._pruned_ns = self._clock.monotonic_ns()
@@ -119,7 +120,7 @@ class Service:
             quiet=self._schedule.quiet,
             blinded=lambda: bool(self._blinded()),
             stopping=self._stopping,
-            news=self._wake.set,
+            news=self._wake.ring,
         )
         self._dispatcher = Dispatcher(organs, daemon.settle)
         self._lookout = Lookout(self._settings, self._watching.watch_roots, self._roots.set)
@@ -147,7 +148,6 @@ class Service:
         try:
             while not self._stopping.is_set():
                 self._wake.wait(self._dispatcher.next_seconds(self._voice.turn_seconds))
-                self._wake.clear()
                 self._turn()
         finally:
             self._leave()
@@ -236,8 +236,8 @@ class Service:
         modes = {spec.key: self._watching.mode(spec.key) for spec in self._territory.locations}
         if self._said.changed("blinded", blinded := self._blinded()) and blinded:
             self._log.error("nothing is evicted", reason="; ".join(blinded))
-        held = self._settings.report_only
-        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes, blinded, held)
+        enforced = {each.name: each.template.enforce for each in self._settings.locations}
+        self._voice.tell(self._sentence(), self._schedule.next_due_ns(), modes, blinded, enforced)
 
     def _blinded(self) -> list[str]:
         return self._blinds + self._lookout.hidden
@@ -262,15 +262,15 @@ class Service:
 
     def _on_signal(self, number: int, _: object) -> None:
         self._signals.put(number)
-        self._wake.set()
+        self._wake.ring()
 
     def _on_due(self) -> None:
         self._due.set()
-        self._wake.set()
+        self._wake.ring()
 
     def _on_change(self, key: str) -> None:
         if self._dispatcher.changed(key):
-            self._wake.set()  # it sleeps until a pass is due, and now one will be
+            self._wake.ring()  # it sleeps until a pass is due, and now one will be
 
     def _on_overflow(self) -> None:
         self._metrics.count_overflow()

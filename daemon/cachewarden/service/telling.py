@@ -2,8 +2,8 @@
 
 import signal
 import time
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 
 from cachewarden.clock import Clock
 from cachewarden.ledger import read_service_state, signal_service
@@ -17,12 +17,12 @@ _PATIENCE_NS = 10 * 10**9  # it looks for its locations meanwhile, for two secon
 class Reloaded:
     """What the service with this pid said. `how`: `ok`, or `failed: …`; None: nothing within ten seconds.
 
-    `report_only`: locations from which it evicts nothing, by their configured names.
+    `enforced`: whether it evicts from its locations, by their configured names; it may have others than we.
     """
 
     pid: int
     how: str | None
-    report_only: Collection[str] = ()
+    enforced: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def successful(self) -> bool:
@@ -31,7 +31,7 @@ class Reloaded:
 
     def against(self, names: Collection[str], enforced: bool) -> list[str]:
         """Those of these locations that are not as they should be, for the service."""
-        return [name for name in names if (name in self.report_only) == enforced]
+        return [name for name in names if self.enforced.get(name) is not enforced]
 
     def agrees(self, names: Collection[str], enforced: bool) -> bool:
         """Whether the service goes by it."""
@@ -61,5 +61,5 @@ def reload_service(runtime_dir: bytes, clock: Clock) -> Reloaded | None:
         if state is None or state.started_ticks != before.started_ticks:
             break
         if state.reloads > before.reloads:
-            return Reloaded(state.pid, state.reload, tuple(state.report_only))
+            return Reloaded(state.pid, state.reload, state.enforced)
     return Reloaded(before.pid, None)

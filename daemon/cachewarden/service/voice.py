@@ -59,7 +59,7 @@ class Voice:
         next_pass_ns: int | None,
         watch_modes: Mapping[str, str],
         blinded: Sequence[str] = (),
-        report_only: Sequence[str] = (),
+        enforced: Mapping[str, bool] | None = None,
     ) -> None:
         """Publish the state; also a sign of life for the watchdog, so call it from the main loop only."""
         state = ServiceState(
@@ -70,7 +70,7 @@ class Voice:
             watch_modes,
             tuple(blinded),
             reloads=self._reloads,
-            report_only=tuple(report_only),
+            enforced=enforced or {},
         )
         if self._said.changed("state", state):
             self._publish(state)
