@@ -31,7 +31,6 @@ from cachewarden.openers import Openers, Setting
 from cachewarden.schedule import Schedule
 from cachewarden.service.announcing import announce
 from cachewarden.service.bell import Bell
-from cachewarden.service.bell import Bell
 from cachewarden.service.blinding import blinds
 from cachewarden.service.chronicle import Chronicle
 from cachewarden.service.dispatcher import Dispatcher, Organs
