@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import threading
 
 import pytest
 from tests.daemon.opening import KEY, OPEN_AND_CLOSE, Program, Site, feeding, fill, until
@@ -81,6 +82,47 @@ def test_what_a_service_knows_is_asked_for_when_we_see_opens_ourselves(root, tmp
             assert (site.held(), site.pids("a")) == ({"a"}, {reader.pid})
         finally:
             feed[0].stop()
+
+
+class SlowClock(SystemClock):
+    """Keeps the threads waiting that ask it for the time of day."""
+
+    def __init__(self):
+        self.goes, self.asked = threading.Event(), threading.Event()
+        self.goes.set()
+
+    def wall_ns(self):
+        self.asked.set()
+        assert self.goes.wait(20)
+        return super().wall_ns()
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("needs_root")
+def test_whoever_saves_ends_when_what_others_are_saving_is_saved(root, tmp_path):
+    """A command reads the ledger then, while the thread of the service is on the way there."""
+    clock = SlowClock()
+    with (
+        ledger(tmp_path) as kept,
+        feeding(root, memory=kept, clock=clock) as site,
+        Program(OPEN_AND_CLOSE, root / "a/1.bin") as reader,
+    ):
+        site.feed.drain()
+        clock.asked.clear()
+        clock.goes.clear()
+        found = []
+        first = threading.Thread(target=site.feed.save)
+        first.start()
+        assert clock.asked.wait(20)
+        # The first has taken what there is to save, and nothing is left for the second.
+        second = threading.Thread(target=lambda: (site.feed.save(), found.extend(kept.load(boot_id()))))
+        clock.asked.clear()
+        second.start()
+        assert not clock.asked.wait(0.5)
+        clock.goes.set()
+        first.join()
+        second.join()
+        assert [row[1:3] for row in found] == [(b"a", reader.pid)]
 
 
 @pytest.mark.root

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from tests.system.command import PROGRAM, Warden, environment
 from tests.system.trees import MIB, age, fill, wait_until
+
+from cachewarden.client import connect
+from cachewarden.errors import ServiceRefusedError
 
 OLD = [f"e{number:02}" for number in range(12)]
 
@@ -149,6 +153,26 @@ def test_a_service_that_does_not_answer_is_named_and_nothing_is_called_complete(
     assert done.status == 0
     assert done.only["inuse_complete"] is False
     assert "did not tell who opened what" in done.err
+
+
+@pytest.mark.usefixtures("needs_root")
+def test_what_the_service_could_not_write_it_does_not_call_written(warden, root, stock):
+    """A command looks into the file; what waits in the memory of the service is not there."""
+    warden.policy |= {"max_size": "100MiB"}
+    warden.daemon |= {"interval": "1h"}
+    with (
+        warden.service() as running,
+        contextlib.closing(sqlite3.connect(f"{warden.state_dir}/ledger.sqlite")) as ledger,
+    ):
+        wait_until(lambda: running.passes() >= 1)
+        asked = connect(os.fsencode(warden.runtime_dir))
+        ledger.execute("BEGIN IMMEDIATE")
+        with opened_and_closed(f"{root}/{OLD[0]}/f"):
+            with pytest.raises(ServiceRefusedError, match="waits for the disk"):
+                asked.ask("POST", "/flush", body={}, seconds=60)
+            ledger.execute("ROLLBACK")
+            assert asked.ask("POST", "/flush", body={}, seconds=60) == {}
+            assert ledger.execute("SELECT count(*) FROM openers").fetchone() == (1,)
 
 
 def test_a_lock_of_a_killed_pass_is_free_at_once_and_a_held_one_names_its_holder(warden, root, stock):

@@ -72,6 +72,11 @@ class Ledger:
         """How many rows wait in memory for the disk."""
         return self._store.pending
 
+    def flush(self, now_ns: int) -> bool:
+        """Try again to write what waits; whether all is on the disk then."""
+        self._store.write({}, now_ns)
+        return not self._store.pending
+
     @property
     def failed_writes(self) -> int:
         """How many writes had to be put off since the ledger was opened."""

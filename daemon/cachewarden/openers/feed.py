@@ -58,6 +58,7 @@ class OpenerFeed:
         self._opening = Opening(
             Kind(pidfds=self.features.pidfds, unlimited=setting.unlimited), dict(setting.inherited)
         )
+        self._saving = threading.Lock()  # before any other: who saves ends when all before him is saved
         self._lock = threading.Lock()  # all below; never held while a channel is read
         self._channels: dict[str, Channel] = {}
         self._located: dict[str, _Located] = {}
@@ -290,11 +291,12 @@ class OpenerFeed:
         Unless `every` use is asked for, those that the ledger has to within a minute wait.
         """
         changes, news = [], {}
-        for each in self._all_located():
-            with each.channel.lock:
-                changes.append(each.book.take_unsaved())
-                news[each.book.key] = each.book.uses.take_news(every=every)
-        self._shelf.save(changes, news, self._clock.wall_ns())
+        with self._saving:
+            for each in self._all_located():
+                with each.channel.lock:
+                    changes.append(each.book.take_unsaved())
+                    news[each.book.key] = each.book.uses.take_news(every=every)
+            self._shelf.save(changes, news, self._clock.wall_ns())
 
     def _all_located(self) -> list[_Located]:
         with self._lock:

@@ -49,6 +49,7 @@ class ProcSamples:
         self._clock = clock
         self._memory = memory or NoMemory()
         self._ignored = Ignored((*ignore, "cachewarden"))
+        self._saving = threading.Lock()  # before the other: who saves ends when all before him is saved
         self._lock = threading.Lock()
         self._located: dict[str, _Located] = {}
         self._stop = threading.Event()
@@ -75,9 +76,10 @@ class ProcSamples:
 
     def save(self, *, every: bool = True) -> None:
         """Bring last uses to the ledger. Live openers are left out: the next sample meets them again."""
-        with self._lock:
-            news = {key: each.book.uses.take_news(every=every) for key, each in self._located.items()}
-        save_news(self._memory, _SEEN_BY, news, self._clock.wall_ns())
+        with self._saving:
+            with self._lock:
+                news = {key: each.book.uses.take_news(every=every) for key, each in self._located.items()}
+            save_news(self._memory, _SEEN_BY, news, self._clock.wall_ns())
 
     def index(self, key: str, root_fd: int, inventory: Inventory, hold_ns: int = 7 * DAY) -> Form:
         """Look for users of a location from now on. Raises nothing."""

@@ -124,9 +124,12 @@ def confirm(asked: Asked) -> object:
 
 
 def flush(asked: Asked) -> object:
-    """POST /flush: what is known of opens is in the ledger, all of it up to now."""
+    """POST /flush: what is known of opens is in the ledger, all of it up to now; an error where it is not."""
     asked.fields.end()
     asked.place.host.openers.flush()
+    ledger, clock = asked.place.host.means.ledger, asked.place.host.means.clock
+    if not ledger.flush(clock.wall_ns()):
+        raise ServiceRefusedError(f"what is known of opens waits for the disk: {ledger.trouble}", 503, 1)
     return {}
 
 
