@@ -35,7 +35,10 @@ def register(app: typer.Typer) -> None:
     group.command(epilog=_RESTORE, short_help="Put back what is whole.")(restore)
     group.command(epilog=_EMPTY, short_help="Remove what nobody uses.")(empty)
     app.add_typer(
-        group, name="trash", help="Look after what is between its place and its end: list, restore, empty."
+        group,
+        name="trash",
+        help="Look after what is between its place and its end: list, restore, empty.",
+        short_help="Look after what a crash left.",
     )
 
 
