@@ -80,6 +80,7 @@ def test_metrics_and_log_of_a_service_stay_readable_whatever_is_in_a_name(warden
     with warden.service() as service:
         wait_until(lambda: os.listdir(odd) == [])
         wait_until(lambda: service.metrics().get("cachewarden_evictions_total") == 8)
+        wait_until(lambda: service.passes() >= 1)  # the figures of a location are those of a whole pass
         families = list(text_string_to_metric_families(service.get("/metrics")))
         assert len(families) > 20
         assert "cache\\n\\xff" in service.get("/metrics").replace("\\\\", "\\")
