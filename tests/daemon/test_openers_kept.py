@@ -34,6 +34,8 @@ def test_rows_come_back_as_they_were_written(tmp_path):
         kept.save("boot", [row._replace(opened_ns=100)], [Row(KEY, b"other", 17, 12345, 0, b"")], NOW)
     with ledger(tmp_path) as kept:
         assert list(kept.load("boot")) == [row._replace(opened_ns=100)]
+        kept.save("boot", [row._replace(location="other")], [], NOW)
+        assert list(kept.load("boot", KEY)) == [row._replace(opened_ns=100)]
         assert list(kept.load("another boot")) == []
 
 

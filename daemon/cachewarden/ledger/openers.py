@@ -24,11 +24,13 @@ class OpenerRows:
         self._store = store
         self._cleaned = False
 
-    def load(self, boot_id: str) -> Iterator[OpenerRow]:
-        """All rows of this boot."""
-        found = self._store.read("SELECT * FROM openers WHERE boot_id = ?", (boot_id,), table="openers")
-        for row in found:
-            if row["boot_id"] == boot_id:
+    def load(self, boot_id: str, location: str | None = None) -> Iterator[OpenerRow]:
+        """All rows of this boot, or those of one location."""
+        sql, values = "SELECT * FROM openers WHERE boot_id = ?", [boot_id]
+        if location is not None:
+            sql, values = f"{sql} AND location = ?", [boot_id, location]
+        for row in self._store.read(sql, values, table="openers"):
+            if row["boot_id"] == boot_id and location in (None, row["location"]):
                 yield cast("OpenerRow", tuple(row[name] for name in _COLUMNS))
 
     def save(self, boot_id: str, put: Sequence[OpenerRow], drop: Sequence[OpenerRow], now_ns: int) -> None:

@@ -24,8 +24,10 @@ class Row(NamedTuple):
 class Memory(Protocol):
     """Keeps rows of one boot of the machine."""
 
-    def load(self, boot_id: str) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:
-        """All rows of this boot, as `Row` has its fields."""
+    def load(
+        self, boot_id: str, location: str | None = None
+    ) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:
+        """All rows of this boot, or those of one location, as `Row` has its fields."""
 
     def save(self, boot_id: str, put: Sequence[Row], drop: Sequence[Row], now_ns: int) -> None:
         """Write and remove rows; those of other boots go. Never fails: a full disk only delays it."""
@@ -44,7 +46,11 @@ class Memory(Protocol):
 class NoMemory:
     """Keeps nothing."""
 
-    def load(self, boot_id: str) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:  # noqa: ARG002 - the interface's
+    def load(
+        self,
+        boot_id: str,  # noqa: ARG002 - the interface's
+        location: str | None = None,  # noqa: ARG002 - the interface's
+    ) -> Iterable[tuple[str, bytes, int, int, int, bytes]]:
         """Nothing was kept."""
         return ()
 

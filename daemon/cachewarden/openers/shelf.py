@@ -33,8 +33,8 @@ class Shelf:
         for row in self._rows() if ask is None else ():
             self._books.setdefault(row.location, Book(row.location)).load(row)
 
-    def _rows(self) -> Iterable[Row]:
-        return map(Row._make, self._memory.load(self._boot_id))
+    def _rows(self, key: str | None = None) -> Iterable[Row]:
+        return map(Row._make, self._memory.load(self._boot_id, key))
 
     def take(self, key: str) -> Book:
         """The location's book, with all that is known from before."""
@@ -44,9 +44,8 @@ class Shelf:
             book = Book(key)
         if self._ask is not None:
             self._ask()
-            for row in self._rows():
-                if row.location == key:
-                    book.load(row)
+            for row in self._rows(key):
+                book.load(row)
         return book
 
     def put(self, book: Book) -> None:
