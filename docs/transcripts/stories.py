@@ -84,7 +84,7 @@ def reload(tell: Teller) -> None:
     tell.say("Five minutes later Prometheus has a ticket for somebody, with the page to follow:")
     tell.run(_ALERTS)
     tell.say(
-        "[That page](runbooks/reload-failed.md) says: `cachewarden config check` until it says nothing, then "
+        "[That page](runbooks/reload-failed.md) says: `cachewarden config check` until it says `OK`, then "
         "reload."
     )
     tell.run("sudo cachewarden config check", 2)
