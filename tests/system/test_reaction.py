@@ -185,14 +185,14 @@ def test_a_burst_of_20000_files_while_the_service_is_stopped_is_counted_exactly(
             write(f"{quiet}/cache/x/1/2/3/4/5", 1, 4 * MIB)
         finally:
             os.kill(service.child.pid, signal.SIGCONT)
-        wait_until(lambda: figure(service, "files") == 20_001, 60)
+        wait_until(lambda: figure(service, "files") == 20_001, 150)
         assert figure(service, "bytes") == 4 * MIB
         overflows = service.metrics().get("cachewarden_watch_overflows_total", 0)
         assert overflows >= 1 if directories > length else overflows == 0
         assert mode(service, "fanotify")
         if not overflows:  # after a walk of seconds, what changes ask for rests for four times as long
             write(f"{quiet}/cache/x/1/2/3/4/5/later")
-            wait_until(lambda: figure(service, "files") == 20_002, 60)
+            wait_until(lambda: figure(service, "files") == 20_002, 100)
 
 
 GROW = "import sys; open(sys.argv[1], 'ab').write(bytes(100_000))"
