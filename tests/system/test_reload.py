@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 from tests.system.trees import fill_many, wait_until
@@ -93,6 +94,22 @@ def test_reloads_good_and_bad_keep_counters_openers_pauses_and_measured_usage(
         service.child.send_signal(signal.SIGUSR1)
         wait_until(lambda: os.listdir(root) == ["served"])  # its reader lives, as before
         wait_until(lambda: service.metrics()["cachewarden_evictions_total"] == 4)
+
+
+def test_a_pass_takes_nothing_more_of_a_location_that_only_reports_from_now_on(warden, root):
+    fill_many(root)
+    warden.policy |= {"evict_all": True}
+    with warden.service() as service:
+        wait_until(lambda: len(os.listdir(root)) < 60)
+        warden.location("cache", root, enforce=False)
+        warden.write()
+        service.reload()
+        wait_until(lambda: "configuration read again" in service.log)
+        time.sleep(0.5)  # the victim that it was at
+        left = len(os.listdir(root))
+        assert left > 0, "the pass was over before: this shows nothing"
+        wait_until(lambda: service.passes() >= 2, 60)  # it ends early, and another one reports
+        assert len(os.listdir(root)) == left
 
 
 def test_a_pass_ends_under_the_configuration_under_which_it_began(warden, root):

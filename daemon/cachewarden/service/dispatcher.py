@@ -143,7 +143,10 @@ class Dispatcher:
         mood = Mood(quiet=organs.quiet(clock.wall_ns()), blinded=organs.blinded())
         try:
             report = organs.enforcer.run(
-                self._territory, specs, Orders(mood, _LOCK_WAIT_NS), organs.stopping.is_set
+                self._territory,
+                specs,
+                Orders(mood, _LOCK_WAIT_NS),
+                lambda: organs.stopping.is_set() or self._taken_back(specs),
             )
         except LocationLockedError as error:
             # A command is at work there. That is no failure: we come back when it is done.
@@ -155,6 +158,14 @@ class Dispatcher:
             self.requests.finished(group, clock.awake_ns() - begun, clock.monotonic_ns())
         self._said.forget(("locked", group))
         self._take(specs, report, clock.wall_ns())
+
+    def _taken_back(self, specs: Sequence[LocationSpec]) -> bool:
+        """Whether one of these locations only reports, by now: who was told so is to lose nothing more.
+
+        Any other change waits for the next pass, which a reload has asked for.
+        """
+        enforced = {spec.key for spec in specs if spec.enforce}
+        return any(spec.key in enforced and not spec.enforce for spec in self._territory.locations)
 
     def _take(self, specs: Sequence[LocationSpec], report: PassReport, now_ns: int) -> None:
         by_place = {(spec.name, spec.path): spec for spec in specs}
