@@ -11,14 +11,17 @@ from tests.system.killing import filesystem, put
 @pytest.mark.parametrize(("rule", "reason"), [("pin", "pinned"), ("protect", "protected by the layout")])
 def test_an_entry_that_stays_though_somebody_named_it_is_said_to_stay_and_why(warden, root, rule, reason):
     put(f"{root}/a", 5000)
+    put(f"{root}/other", 5000)  # stays for the same reason, and nobody asked about it
     if rule == "pin":
         warden("pin", f"{root}/a")
+        warden("pin", f"{root}/other")
     else:
-        warden.policy |= {"protect": ["a"]}
+        warden.policy |= {"protect": ["a", "other"]}
     warden.write()
     done = warden("evict", f"{root}/a")
     assert done.status == 1
     assert f"It stays: a: {reason}" in done.out
+    assert "other" not in done.out
     assert "limit" not in done.out
     assert os.path.exists(f"{root}/a")
 

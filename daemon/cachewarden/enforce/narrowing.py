@@ -12,7 +12,7 @@ from typing import Any
 from cachewarden.enforce.survey import Survey
 from cachewarden.errors import UsageError
 from cachewarden.paths import unshow
-from cachewarden.report import JSON_VERSION
+from cachewarden.report import JSON_VERSION, PassReport
 from cachewarden.spec import LocationSpec
 from cachewarden_policies.reasons import KeepReason
 
@@ -119,6 +119,15 @@ def only_owned(name: bytes, uid: int | None) -> Callable[[Survey], Mapping[int, 
         }
 
     return guards
+
+
+def answering(report: PassReport, name: bytes) -> PassReport:
+    """A pass in which one entry was asked for, without the others that hard guards held."""
+    located = (
+        replace(each, spared=tuple(spared for spared in each.spared if spared.entry == name))
+        for each in report.locations
+    )
+    return replace(report, locations=tuple(located))
 
 
 def requested(spec: LocationSpec) -> LocationSpec:

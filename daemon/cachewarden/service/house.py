@@ -13,7 +13,7 @@ from cachewarden.enforce.clockwatch import ClockWatch
 from cachewarden.enforce.enforcer import Enforcer, Narrow, Orders
 from cachewarden.enforce.finding import location_of, the_entry
 from cachewarden.enforce.journal import Journal
-from cachewarden.enforce.narrowing import only_named, only_of, only_planned, read_plan, requested
+from cachewarden.enforce.narrowing import answering, only_named, only_of, only_planned, read_plan, requested
 from cachewarden.enforce.reporting import absent, of_plan
 from cachewarden.enforce.scopes import groups
 from cachewarden.enforce.showing import Shown, in_use, inodes_of, plan_with_leases, plan_with_look
@@ -140,7 +140,7 @@ class House(Keeping):
             found = self._found(findings, spec)
             name = found.inventory.entries[the_entry(found.inventory, relative, path)].name
         orders = Orders(Mood(confirmed=True), wait_ns, requested=True)
-        return self.enforcer.run(land, [requested(spec)], orders, narrow=only_named(name))
+        return answering(self.enforcer.run(land, [requested(spec)], orders, narrow=only_named(name)), name)
 
     def rows(self, only: str | None = None) -> list[Row]:
         """All entries with their verdicts; what goes first comes first."""

@@ -38,6 +38,8 @@ def _sentence(error: Any, known: Iterable[str]) -> str:
     if error["type"] == "extra_forbidden":
         name = str(error["loc"][-1])
         close = difflib.get_close_matches(name, list(known), n=1)
+        if close == [name]:
+            return "there is no such key in this table; it belongs to another kind of table"
         return "there is no such key" + (f"; did you mean {dotted((close[0],))}?" if close else "")
     if error["type"] == "value_error":
         return str(error["ctx"]["error"])

@@ -82,6 +82,8 @@ def _state(each: LocationStatus) -> Content:
         return warn("paused")
     if each.state.outcome is None:
         return dim("no pass yet")
+    if each.state.outcome is Outcome.SHORT and not each.spec.enforce:
+        return warn("report only")  # nothing was tried
     return outcome_bit(each.state.outcome, OUTCOME[each.state.outcome])
 
 
@@ -98,7 +100,7 @@ def _notes(each: LocationStatus, now_ns: int) -> Iterator[Block]:
             yield line(of, bad("unavailable"), f": {state.detail}" if state.detail else "")
         else:
             yield line(of, "it is not there; it is taken up when it appears")
-    elif state.outcome in (Outcome.SHORT, Outcome.FAILED):
+    elif state.outcome is Outcome.FAILED or (state.outcome is Outcome.SHORT and each.spec.enforce):
         yield line(of, bad(state.outcome.sentence), f": {state.detail}" if state.detail else "")
     if state.waiting_since_ns is not None and not state.confirmed(now_ns):
         yield line(

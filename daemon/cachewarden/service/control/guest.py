@@ -8,7 +8,7 @@ from cachewarden.enforce.circumstances import Mood
 from cachewarden.enforce.enforcer import Enforcer, Narrow, Orders
 from cachewarden.enforce.finding import the_entry
 from cachewarden.enforce.journal import Journal
-from cachewarden.enforce.narrowing import only_owned, requested
+from cachewarden.enforce.narrowing import answering, only_owned, requested
 from cachewarden.enforce.showing import Shown
 from cachewarden.enforce.survey import Survey
 from cachewarden.enforce.surveyor import Findings, Means
@@ -141,7 +141,7 @@ class Guest(House):
         narrow = only_owned(entry.name, uid)
         report = self.enforcer.run(self._land, [requested(spec)], orders, organs.stopping.is_set, narrow)
         self.journal.wanted(spec.key)  # its figures are others now
-        return report
+        return answering(report, entry.name)
 
     def _measure(self, specs: Sequence[LocationSpec]) -> dict[str, LocationState]:  # noqa: ARG002
         return {}
