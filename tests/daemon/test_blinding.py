@@ -9,6 +9,19 @@ from cachewarden.service.blinding import hidden
 _HIDDEN = "import sys; from cachewarden.service.blinding import hidden; print(hidden([sys.argv[1].encode()]))"
 _BLINDS = "from cachewarden.service.blinding import blinds; print(blinds())"
 
+_RELOADED = """
+import sys
+from cachewarden.service.lookout import Lookout
+from cachewarden.settings import load
+def settings():
+    return load([sys.argv[1].encode()], environ={"HOME": "/root"})
+lookout = Lookout(settings())
+lookout.look(20)
+before = lookout.hidden
+lookout.follow(settings())
+print(before, lookout.hidden == before)
+"""
+
 
 def said(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -31,6 +44,16 @@ def test_a_directory_that_only_we_see_otherwise_is_named(needs_root, tmp_path):
 def test_so_is_one_that_is_not_there_for_us(needs_root, tmp_path):
     (tmp_path / "home" / "cache").mkdir(parents=True)
     assert f"{tmp_path}/home/cache is hidden" in behind(tmp_path / "home", f"{tmp_path}/home/cache")
+
+
+def test_over_a_reload_it_is_named_until_it_was_looked_at_again(needs_root, tmp_path):
+    """A pass that begins in between would evict."""
+    (tmp_path / "cache").mkdir()
+    config = tmp_path / "config.toml"
+    config.write_text(f'[locations.cache]\npath = "{tmp_path}/cache"\n')
+    answer = behind(tmp_path / "cache", str(config), _RELOADED)
+    assert f"{tmp_path}/cache is hidden" in answer
+    assert answer.endswith("True\n")
 
 
 def test_what_nobody_has_is_merely_missing(needs_root, tmp_path):

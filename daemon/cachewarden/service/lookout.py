@@ -43,6 +43,7 @@ class Lookout:
         # By name and patterns: a reload starts no second look for one that hangs, unless it looks elsewhere.
         self._looking: dict[tuple[str, tuple[bytes, ...]], threading.Thread] = {}
         self._homing: threading.Thread | None = None
+        self._hidden: dict[str, list[str]] = {}
         self.follow(settings)
 
     def follow(self, settings: Settings) -> None:
@@ -51,11 +52,14 @@ class Lookout:
             self._settings = settings
             self._homes = account_homes(settings.home)
             self._found: dict[str, Matches] = {}
-            self._hidden: dict[str, list[str]] = {}
-        if self._homing is None or not self._homing.is_alive():
-            self._homing = threading.Thread(target=self._find_homes, name="homes", daemon=True)
-            self._homing.start()
-        self._homing.join(_HOMES_SECONDS)
+            # What was hidden is so until it was looked at again: meanwhile, passes begin.
+            names = {each.name for each in settings.locations}
+            self._hidden = {name: told for name, told in self._hidden.items() if name in names}
+            homing = self._homing
+            if homing is None or not homing.is_alive():
+                homing = self._homing = threading.Thread(target=self._find_homes, name="homes", daemon=True)
+                homing.start()
+        homing.join(_HOMES_SECONDS)
 
     def look(self, wait_seconds: float = 0.0) -> Territory:
         """Look at all patterns; those that answer within `wait_seconds` count in what is returned."""
@@ -89,11 +93,13 @@ class Lookout:
 
     def _find_homes(self) -> None:
         """Until they are found, homes are known as the account database writes them, links and all."""
-        settings = self._settings
-        homes = home_directories(settings.home)
-        with self._lock:
-            if settings is self._settings:
-                self._homes = homes
+        while True:
+            settings = self._settings
+            homes = home_directories(settings.home)
+            with self._lock:
+                if settings is self._settings:
+                    self._homes, self._homing = homes, None
+                    return
 
     def _find(self, pattern: LocationPattern) -> None:
         found = find_location(pattern, self._homes)
