@@ -2,7 +2,6 @@
 
 feed.index(key, root_fd, inventory)     after each survey, before anything is evicted
 feed.for_location(key)                  what eviction asks
-feed.recent(key)                        last use, for the ledger
 """
 
 import os
@@ -108,8 +107,7 @@ class OpenerFeed:
                 self._forget(key)
                 self._leave(channel, key)
             else:
-                site = Site(key, root_fd, mount, self._clock.wall_ns())
-                self._index(channel, site, inventory, hold_ns)
+                self._index(channel, Site(key, root_fd, mount, self._clock.wall_ns()), inventory, hold_ns)
             return form
         except (OSError, LookupError) as error:
             self._notices.append(f"{key}: opens could not be seen to, all is taken for in use: {error}")
@@ -132,9 +130,8 @@ class OpenerFeed:
             located = None
         if located is None:
             channel.heed_all()
-        last = located.look if located is not None else Look()
-        if channel.form is not Form.FILESYSTEM:
-            last = Look()  # each directory is marked anew: marks go with a filesystem that was away
+        # Marks of directories go with a filesystem that was away: then each is marked anew.
+        last = located.look if located is not None and channel.form is Form.FILESYSTEM else Look()
         found = look(site, inventory, channel, last)
         # Not before each directory is marked: what is known from before must reach to what we see ourselves.
         book = located.book if located is not None else self._shelf.take(key)
