@@ -96,19 +96,27 @@ def test_reloads_good_and_bad_keep_counters_openers_pauses_and_measured_usage(
         wait_until(lambda: service.metrics()["cachewarden_evictions_total"] == 4)
 
 
-def test_a_pass_takes_nothing_more_of_a_location_that_only_reports_from_now_on(warden, root):
+@pytest.mark.parametrize("dropped", [False, True], ids=["only reports", "is none"])
+def test_a_pass_takes_nothing_more_of_a_location_that_is_taken_back(warden, root, tmp_path, dropped):
     fill_many(root)
     warden.policy |= {"evict_all": True}
     with warden.service() as service:
         wait_until(lambda: len(os.listdir(root)) < 60)
-        warden.location("cache", root, enforce=False)
+        if dropped:
+            warden.locations = {"other": {**warden.locations["cache"], "path": str(tmp_path / "other")}}
+            warden.policy = {"max_size": "1GiB"}
+        else:
+            warden.location("cache", root, enforce=False)
         warden.write()
         service.reload()
         wait_until(lambda: "configuration read again" in service.log)
         time.sleep(0.5)  # the victim that it was at
         left = len(os.listdir(root))
         assert left > 0, "the pass was over before: this shows nothing"
-        wait_until(lambda: service.passes() >= 2, 60)  # it ends early, and another one reports
+        if dropped:  # with all that was counted of it
+            time.sleep(2)
+        else:  # it ends early, and another one reports
+            wait_until(lambda: service.passes() >= 2, 60)
         assert len(os.listdir(root)) == left
 
 

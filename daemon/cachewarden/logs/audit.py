@@ -8,7 +8,9 @@ from collections.abc import Mapping
 
 from cachewarden.logs.clean import clean
 
-_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+# O_NOFOLLOW: in a directory that others can write to, a link in the file's place would have root append
+# names that they chose to any file.
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK | os.O_NOFOLLOW
 
 
 class AuditFile:

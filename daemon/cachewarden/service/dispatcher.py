@@ -160,12 +160,12 @@ class Dispatcher:
         self._take(specs, report, clock.wall_ns())
 
     def _taken_back(self, specs: Sequence[LocationSpec]) -> bool:
-        """Whether one of these locations only reports, by now: who was told so is to lose nothing more.
+        """Whether one of these locations only reports by now, or is none any more: it loses nothing more.
 
         Any other change waits for the next pass, which a reload has asked for.
         """
-        enforced = {spec.key for spec in specs if spec.enforce}
-        return any(spec.key in enforced and not spec.enforce for spec in self._territory.locations)
+        still = {spec.key for spec in self._territory.locations if spec.enforce}
+        return any(spec.enforce and spec.key not in still for spec in specs)
 
     def _take(self, specs: Sequence[LocationSpec], report: PassReport, now_ns: int) -> None:
         by_place = {(spec.name, spec.path): spec for spec in specs}
