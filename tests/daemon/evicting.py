@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from cachewarden.clock import SystemClock
 from cachewarden.evict import Evictor, LiveOpeners, Trash, Victim
 from cachewarden.evict.recovery import Recovered, empty, recover
+from cachewarden.evict.walk import walk
 from cachewarden.holders import Machine
 from cachewarden.sums import Sums
 
@@ -72,6 +73,29 @@ class Cache:
             "listed_bytes": sums.bytes, "listed_files": sums.files, "newest_ns": sums.newest_ns,
         }  # fmt: skip
         return Victim(**(values | changes))
+
+    def deep_victim(self, name):
+        """The same of a tree that is too deep for paths: by descriptors."""
+        sums = Sums()
+
+        def enter(fd, found):
+            sums.add(found)
+            below = []
+            for each in os.listdir(fd):
+                child = os.stat(each, dir_fd=fd, follow_symlinks=False)
+                if stat.S_ISDIR(child.st_mode):
+                    below.append(each)
+                else:
+                    sums.add(child)
+            return below
+
+        root = os.open(self.root, os.O_RDONLY)
+        try:
+            walk(root, name, enter)
+        finally:
+            os.close(root)
+        path, first = os.fsencode(name), os.lstat(self.path(name))
+        return Victim(path, (path,), first.st_dev, first.st_ino, sums.bytes, sums.files, sums.newest_ns)
 
     @contextmanager
     def trash(self):

@@ -65,7 +65,10 @@ def test_killed_at_a_step_it_is_put_back_or_finished(cache, make, step, room):
     victim = make(cache, 90)
     witness = victim.paths[0]
     before = cache.tree()
-    dead = killed(lambda: cache.evict(victim, room=room, at=at_step(step, die)))
+    for _ in range(5):  # what takes more than a second on a busy machine is given up before that step
+        dead = killed(lambda: cache.evict(victim, room=room, at=at_step(step, die)))
+        if dead or not cache.has(witness):
+            break
     assert dead or room == 64
     absent = not cache.has(witness)
     fates = {each.fate for each in cache.recover(b"r/blobs", b"r/refs", b"r/snapshots")}

@@ -5,7 +5,6 @@ import fcntl
 import itertools
 import os
 import shutil
-import stat
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -14,9 +13,7 @@ import pytest
 from tests.daemon.evicting import Cache, at_step
 from tests.daemon.hostility import MALLORY, evict_beside, locked, place, user, within
 
-from cachewarden.evict.walk import walk
 from cachewarden.report import Removed, Spared
-from cachewarden.sums import Sums
 from cachewarden_policies.reasons import KeepReason
 
 pytestmark = pytest.mark.root
@@ -202,7 +199,7 @@ def test_a_tree_of_3000_levels_is_put_back_whole_and_goes_whole(abyss, room):
     # On a machine that tests keep busy, what takes longer than a second is given up or put back; and a
     # service that another test started looks up, for a moment, which directories were made here.
     for _ in range(20):
-        outcome = cache.evict(deep_victim(cache), room=room, at=at_step("moved", link))
+        outcome = cache.evict(cache.deep_victim("e"), room=room, at=at_step("moved", link))
         if linked:
             break
     assert outcome.rolled_back
@@ -210,36 +207,9 @@ def test_a_tree_of_3000_levels_is_put_back_whole_and_goes_whole(abyss, room):
     os.unlink("more", dir_fd=fd)
     os.close(fd)
     for _ in range(20):
-        outcome = cache.evict(deep_victim(cache), room=room)
+        outcome = cache.evict(cache.deep_victim("e"), room=room)
         if isinstance(outcome, Removed):
             break
         assert outcome.reason in (KeepReason.UNKNOWN, KeepReason.IN_USE)
     assert isinstance(outcome, Removed)
     assert os.listdir(cache.root) == []
-
-
-def deep_victim(cache):
-    """The victim of a tree that is too deep for paths: by descriptors."""
-
-    sums = Sums()
-
-    def enter(fd, found):
-        sums.add(found)
-        below = []
-        for name in os.listdir(fd):
-            child = os.stat(name, dir_fd=fd, follow_symlinks=False)
-            if stat.S_ISDIR(child.st_mode):
-                below.append(name)
-            else:
-                sums.add(child)
-        return below
-
-    root = os.open(cache.root, os.O_RDONLY)
-    walk(root, "e", enter)
-    os.close(root)
-    cache.put("small/f")
-    values = {"listed_bytes": sums.bytes, "listed_files": sums.files, "newest_ns": sums.newest_ns}
-    found = os.stat(cache.path("e"))
-    victim = cache.victim("small", name=b"e", paths=(b"e",), dev=found.st_dev, ino=found.st_ino, **values)
-    shutil.rmtree(cache.path("small"))
-    return victim

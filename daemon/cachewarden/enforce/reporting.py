@@ -118,7 +118,9 @@ def of_request(report: LocationReport) -> LocationReport:
     )
 
 
-def of_plan(survey: Survey, shown: Shown, enforced: Shown | None, *, inuse_complete: bool) -> LocationReport:
+def of_plan(
+    survey: Survey, shown: Shown, enforced: Shown | None = None, *, inuse_complete: bool
+) -> LocationReport:
     """What a pass would do to one location, with a verdict for each of its entries.
 
     `enforced` is what would be shown of a location that only reports, if it were enforced.
