@@ -50,7 +50,7 @@ class Remembering(Field):
         self.watching = Watching(told, frozenset(), Legacy(self.state, structure), self.openers.features)
         return {
             "opens": self.openers,
-            "opens_since_start": lambda: True,
+            "opens_since_start": lambda _: True,
             "changes": self.watching,
             "measures": MeasureFiles(self.state),
         }

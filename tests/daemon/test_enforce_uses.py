@@ -32,7 +32,7 @@ def fielded(tmp_path, mode):
     try:
         made = Field(tmp_path)
         opens = Openers(made.clock, made.ledger.openers, Setting(ignore=("updatedb",)))
-        means = replace(made.enforcer.surveyor.means, opens=opens, opens_since_start=lambda: True)
+        means = replace(made.enforcer.surveyor.means, opens=opens, opens_since_start=lambda _: True)
         made.enforcer = Enforcer(means)
         subprocess.run([sys.executable, "-c", _MAKE, made.root, "a", "30", "b", "20", "c", "10"], check=True)
         assert made.run(policy()).evicted == ()

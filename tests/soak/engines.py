@@ -93,7 +93,7 @@ class Passes:
                 command="a hammer",
                 journal=self.tally,
                 opens=self._openers,
-                opens_since_start=lambda: openers,
+                opens_since_start=lambda _: openers,
                 at=self.tally.at,
             )
         )

@@ -156,6 +156,23 @@ def test_a_service_that_does_not_answer_is_named_and_nothing_is_called_complete(
 
 
 @pytest.mark.usefixtures("needs_root")
+def test_use_is_known_completely_where_the_service_has_the_location_too(warden, root, stock, tmp_path):
+    """It saw nothing of what stands in another configuration alone."""
+    warden.policy |= {"max_size": "100MiB"}
+    warden.daemon |= {"interval": "1h"}
+    fill(f"{tmp_path}/more/e/f")
+    with warden.service() as running:
+        wait_until(lambda: running.passes() >= 1)
+        second = other(warden)
+        second.locations = {
+            **warden.locations,
+            "more": {**warden.locations["cache"], "path": f"{tmp_path}/more"},
+        }
+        located = second.once().json["locations"]
+    assert {each["name"]: each["inuse_complete"] for each in located} == {"cache": True, "more": False}
+
+
+@pytest.mark.usefixtures("needs_root")
 def test_what_the_service_could_not_write_it_does_not_call_written(warden, root, stock):
     """A command looks into the file; what waits in the memory of the service is not there."""
     warden.policy |= {"max_size": "100MiB"}

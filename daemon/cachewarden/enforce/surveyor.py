@@ -31,7 +31,7 @@ from cachewarden_policies.reasons import Outcome
 Rooted = tuple[LocationSpec, tuple[int, Mount]]
 
 
-def _never() -> bool:
+def _never(key: str) -> bool:  # noqa: ARG001 - the interface's
     return False
 
 
@@ -44,8 +44,8 @@ class Means:
     """What a pass needs of the world. `trusted` are the users whose links on the way are followed.
 
     `clock_watch` doubts the clock, None: nobody does. `opens` sees opens; None where nobody asks for them.
-    `opens_since_start`: whether it was there all the time, so that "no living process opened it" is
-    knowledge; asked after each location was looked at.
+    `opens_since_start`: whether it was there all the time in the location of this key, so that "no living
+    process opened it" is knowledge; asked after the location was looked at.
     `changes` sees what changes in locations; None where nobody does, and each pass walks. `measures` keeps
     what was measured for the next start. `at` is called between the steps of evictions, see `Evictor`: a
     place for tests to interfere and to measure.
@@ -61,7 +61,7 @@ class Means:
     journal: Journal = field(default_factory=Journal)
     clock_watch: ClockWatch | None = None
     opens: Opens | None = None
-    opens_since_start: Callable[[], bool] = _never
+    opens_since_start: Callable[[str], bool] = _never
     changes: Changes | None = None
     measures: MeasureFiles | None = None
     at: Callable[[str], None] = nothing_to_do
@@ -222,7 +222,7 @@ class Surveyor:
             return found
         seen = with_openers(found, opens, self.means.ledger, now_ns)
         # A command that began a moment ago can see opens, and saw none of those before it.
-        return replace(seen, opens_seen=seen.opens_seen and self.means.opens_since_start())
+        return replace(seen, opens_seen=seen.opens_seen and self.means.opens_since_start(spec.key))
 
     def retain(self, keys: Collection[str]) -> None:
         """These are all locations: forget what was measured and judged in others."""

@@ -21,11 +21,16 @@ class Beside:
         """`notice` is told, once, when the service runs and does not answer."""
         self._runtime_dir = runtime_dir
         self._notice = notice
-        self._knows = read_service_state(runtime_dir) is not None
+        service = read_service_state(runtime_dir)
+        self._knows = service is not None
+        self._watched = frozenset(service.watch_modes) if service is not None else frozenset()
 
-    def knows(self) -> bool:
-        """Whether a service saw all opens before ours, and told them."""
-        return self._knows
+    def knows(self, key: str) -> bool:
+        """Whether a service saw all opens in this location before ours, and told them.
+
+        One that has other locations than we, by another configuration, saw nothing of it.
+        """
+        return self._knows and key in self._watched
 
     def ask(self) -> None:
         """Have the service, where one runs, bring to the ledger what it knows at this moment."""

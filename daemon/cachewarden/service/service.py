@@ -105,7 +105,7 @@ class Service:
                 journal=self._chronicle,
                 clock_watch=self._clock_watch,
                 opens=self._openers,
-                opens_since_start=lambda: True,
+                opens_since_start=lambda _: True,
                 changes=self._watching,
                 measures=MeasureFiles(daemon.state_dir),
             )
