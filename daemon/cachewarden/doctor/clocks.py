@@ -4,11 +4,10 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
 from itertools import islice
 
 from cachewarden.clock import Clock
-from cachewarden.doctor.finding import Finding, good, named, note, weaker
+from cachewarden.doctor.finding import Finding, good, moment, named, note, weaker
 from cachewarden.doctor.memory import Own
 from cachewarden.enforce.clockwatch import CLOCK_TOLERANCE, ClockWatch
 from cachewarden.errors import LedgerTooNewError
@@ -17,11 +16,11 @@ from cachewarden.ledger.disk import DamagedError, open_for_reading
 from cachewarden.ledger.schema import STEPS
 from cachewarden.paths import show
 from cachewarden.units import format_duration
+from cachewarden_policies.policy import SECOND
 
-_SECOND = 10**9
 _MILLISECOND = 10**6
 # Whatever a file server's clock or a slow look makes of it.
-_AHEAD_NS = 60 * _SECOND
+_AHEAD_NS = 60 * SECOND
 _NAMES = 1000
 
 
@@ -59,7 +58,7 @@ def _against_record(own: Own, clock: Clock) -> Finding:
         return weaker(
             "time on record",
             f"the clock is {format_duration(newest - now_ns)} behind the last pass on record "
-            f"({_shown(newest)}): what was used since cannot be told from what was used then",
+            f"({moment(newest)}): what was used since cannot be told from what was used then",
             wait,
         )
     if reading.suspect:
@@ -82,10 +81,6 @@ def _newest_pass_ns(state_dir: bytes) -> int:
     except (LedgerTooNewError, DamagedError, OSError, sqlite3.Error):
         return 0  # `ledger` says so
     return int(row["newest"] or 0)
-
-
-def _shown(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns // _SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def stamps_finding(root_fd: int, path: bytes, now_ns: int) -> Finding:

@@ -3,7 +3,10 @@
 import errno
 import os
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
+
+from cachewarden_policies.policy import SECOND
 
 
 class Grade(StrEnum):
@@ -52,3 +55,8 @@ def named(code: int | None) -> str:
     """An errno for people: `Operation not permitted (EPERM)`."""
     number = code or errno.EIO
     return f"{os.strerror(number)} ({errno.errorcode.get(number, number)})"
+
+
+def moment(time_ns: int) -> str:
+    """A time for people, to the second."""
+    return datetime.fromtimestamp(time_ns // SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")

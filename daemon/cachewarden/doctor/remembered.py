@@ -4,10 +4,9 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from cachewarden.doctor.finding import Finding, good, note, weaker
+from cachewarden.doctor.finding import Finding, good, moment, note, weaker
 from cachewarden.errors import LedgerTooNewError
 from cachewarden.ledger.ahead import AHEAD_NS
 from cachewarden.ledger.disk import NAME, DamagedError, open_for_reading
@@ -15,7 +14,6 @@ from cachewarden.ledger.schema import STEPS
 from cachewarden.paths import show
 from cachewarden.units import format_size
 
-_SECOND = 10**9
 _WHOLE = "ok"
 # `files.set_aside` and `disk._bring_up` give these names, to ledgers and to pins.
 _DAMAGED, _BACKUP = b".damaged-", b".backup"
@@ -102,8 +100,7 @@ def _written(path: bytes) -> str:
             size += found.st_size
             # An empty log was made by whoever read last.
             newest = max(newest, found.st_mtime_ns if found.st_size else 0)
-    when = datetime.fromtimestamp(newest // _SECOND, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"{format_size(size)}, last written {when}"
+    return f"{format_size(size)}, last written {moment(newest)}"
 
 
 def aside_findings(state_dir: bytes) -> Iterator[Finding]:

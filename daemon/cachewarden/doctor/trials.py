@@ -19,10 +19,10 @@ from cachewarden.kernel.rename import rename_noreplace
 from cachewarden.mountinfo import busy_below, foreign_mounts
 from cachewarden.paths import show
 from cachewarden.tree import open_directory
+from cachewarden_policies.policy import SECOND
 
-_SECOND = 10**9
 # A file server's clock that is off by this much makes what is new there look old here, or the reverse.
-_SKEW_NS = 2 * _SECOND
+_SKEW_NS = 2 * SECOND
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -87,7 +87,7 @@ def _clock(stamp_ns: int, before_ns: int, after_ns: int) -> Finding:
     if off > _SKEW_NS:
         return weaker(
             "clock",
-            f"the filesystem's clock is {off / _SECOND:.1f} s off: ages and idle times are wrong by that",
+            f"the filesystem's clock is {off / SECOND:.1f} s off: ages and idle times are wrong by that",
             "let a time service set both clocks",
         )
     return good("clock", "the filesystem's clock is ours")

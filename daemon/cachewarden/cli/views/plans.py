@@ -1,6 +1,6 @@
 """What `plan` says: what would go, in which order and why, what stays and why, and the totals."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 from cachewarden.cli.blocks import EMPTY, Block, Column, Line, Table, bad, dim, good, line, strong, warn
 from cachewarden.cli.views.groups import reasons_table, shortfall, unseen
@@ -57,12 +57,7 @@ def location_blocks(location: LocationReport, now_ns: int, most: int | None = No
     yield usage(location.bytes_before, location.limit_bytes, location.target_bytes)
     if location.evicted:
         yield _would_go(location)
-        yield EMPTY
-        shown = location.evicted[:most]
-        yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(shown, 1)], 2)
-        if len(shown) < len(location.evicted):
-            yield line(f"and {entries(len(location.evicted) - len(shown))} more", indent=2)
-        yield EMPTY
+        yield from _by_rank(location.evicted, now_ns, most)
     else:
         yield line(strong("Nothing would go"), f": {_why_nothing(location)}.", indent=1)
     if location.spared:
@@ -80,8 +75,16 @@ def _if_enforced(location: LocationReport, now_ns: int) -> Iterator[Block]:
     gone = sum(each.bytes for each in location.if_enforced)
     would = f": {entries(len(location.if_enforced))}, {size(gone)}"
     yield line(strong("If it were enforced, would go"), would, indent=1)
+    yield from _by_rank(location.if_enforced, now_ns)
+
+
+def _by_rank(going: Sequence[EvictedEntry], now_ns: int, most: int | None = None) -> Iterator[Block]:
+    """What would go, in order; only the first `most` by name."""
+    shown = going[:most]
     yield EMPTY
-    yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(location.if_enforced, 1)], 2)
+    yield Table(_COLUMNS, [_row(rank, each, now_ns) for rank, each in enumerate(shown, 1)], 2)
+    if len(shown) < len(going):
+        yield line(f"and {entries(len(going) - len(shown))} more", indent=2)
     yield EMPTY
 
 
